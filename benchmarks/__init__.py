@@ -1,1 +1,1 @@
-"""Benchmark of Hostwright and other tools on hosts of this machine's lab."""
+"""Benchmark that compares Hostwright with other tools on the virtual hosts of a lab on this machine."""

@@ -53,7 +53,7 @@ PACKAGES = {
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run one command; return its exit status: 1 if a contender failed, 2 if the command cannot start."""
+    """Run the command line ``argv``. Return 1 if a measured tool failed, 2 if the command cannot start, else 0."""
     given = _parser().parse_args(argv)
     # sys.exit lets Python remove the lab before this process ends
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
@@ -107,12 +107,12 @@ def run(given: argparse.Namespace) -> int:
 
 
 def all_s(cases: Sequence[Case], wanted: Wanted) -> float:
-    """Estimate the seconds to measure cases, including the creation of the lab."""
+    """Estimate the seconds to measure ``cases``, including the creation of the lab of virtual hosts."""
     return PLACES_S + sum(estimate_s(case, wanted) for case in cases)
 
 
 def _measured(case: Case, place: Places, wanted: Wanted, now: Conditions, without: str) -> CaseRecord:
-    """Measure one case. Its error is recorded in the result, so that the other cases are measured."""
+    """Measure ``case``. If it fails, return a record with the error text, so that the other cases are measured."""
     tell(f"{case.NAME}: {case.TITLE}, about {estimate_s(case, wanted) / 60:.0f} min")
     began_s, load = time.monotonic(), os.getloadavg()[0]
     unit_s = calibration_s()
@@ -134,13 +134,13 @@ def _measured(case: Case, place: Places, wanted: Wanted, now: Conditions, withou
 
 
 def left(commands: Sequence[Command], without: str) -> list[Command]:
-    """Return the commands without contenders whose name contains a word of the comma-separated ``without``."""
+    """Return ``commands`` except those of tools whose name contains a word of the comma-separated list ``without``."""
     words = [word.strip().lower() for word in without.split(",") if word.strip()]
     return [command for command in commands if not any(word in command.contender.lower() for word in words)]
 
 
 def shown(why: str, place: Places) -> str:
-    """Convert an error text for the page: one line, limited, without paths of this machine."""
+    """Convert the error text ``why`` for ``docs/performance.md``: one short line, without paths of this machine."""
     for path, name in ((place.work, "WORK"), (PROJECT, "."), (Path.home(), "~")):
         why = why.replace(str(path), name)
     line = " ".join(why.split())
@@ -155,7 +155,7 @@ def _print(case: Case, found: CaseRecord) -> None:
 
 
 def tell(sentence: str) -> None:
-    """Print a sentence about the progress, after the time of day."""
+    """Print the time of day and ``sentence``, a message about the benchmark's progress."""
     print(f"{time.strftime('%H:%M:%S')}  {sentence}", flush=True)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 
 def patterns_for(groups: dict[str, list[str]], hosts: list[str]) -> list[str]:
-    """Ten host patterns from the names in an inventory."""
+    """Return ten host patterns made of the names of an inventory's ``groups`` and ``hosts``."""
     named = sorted(name for name in groups if name not in ("all", "ungrouped") and groups[name]) or ["all"]
     first, last = named[0], named[-1]
     host = sorted(hosts)[len(hosts) // 2]
@@ -35,7 +35,7 @@ def patterns_for(groups: dict[str, list[str]], hosts: list[str]) -> list[str]:
 
 
 def call(command: Any, arguments: list[str]) -> tuple[int, str, str]:
-    """Run one of Ansible's commands in a child process; return its status, standard output and standard error."""
+    """Run ``command``, a class of Ansible's command line, in a child process; return its status, output and errors."""
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         child = os.fork()
         if child == 0:
@@ -58,7 +58,7 @@ def call(command: Any, arguments: list[str]) -> tuple[int, str, str]:
 
 
 def members(path: str) -> dict[str, list[str]]:
-    """Group → its hosts, including those of child groups, in Ansible's order."""
+    """Return group name → names of its hosts in Ansible's order, including hosts of child groups."""
     from ansible.inventory.manager import InventoryManager
     from ansible.parsing.dataloader import DataLoader
 
@@ -68,7 +68,7 @@ def members(path: str) -> dict[str, list[str]]:
 
 
 def main(path: str, *patterns: str) -> None:
-    """Print Ansible's output for the inventory at ``path``, for ``patterns`` or by default ``patterns_for``."""
+    """Print Ansible's output for the inventory at ``path``, and for ``patterns`` (default: ``patterns_for``)."""
     from ansible.cli.adhoc import AdHocCLI
     from ansible.cli.inventory import InventoryCLI
     from ansible.release import __version__

@@ -47,7 +47,7 @@ XID = Finding(
 
 @dataclass
 class Machine:
-    """A host of the fleet, with its state during the year."""
+    """A generated host of the fleet, with its state on the current day."""
 
     name: str
     cards: list[Gpu]
@@ -59,7 +59,9 @@ class Machine:
     values: list[Reading] = field(default_factory=list)
 
     def look(self, day: int, *, read: bool) -> HostAudit:
-        """Generate an audit of this host; with ``read`` false, the host could not be read."""
+        """Generate the audit of this host on ``day``; if ``read`` is false, the audit of a host that could not be
+        read.
+        """
         at = (START + timedelta(days=day)).isoformat()
         if not read:
             return HostAudit(self.name, "tensorflow-2.9", at, "unread", "timed out after 15 s", _layers({}, "unread"))
@@ -86,7 +88,7 @@ def _layers(otherwise: dict[str, LayerStatus], usual: LayerStatus = "desired") -
 
 
 def machine(number: int) -> Machine:
-    """Generate the host with this number on the first day."""
+    """Generate the host with this number, in its state on the first day."""
     cards = [
         Gpu(
             card,
@@ -106,7 +108,7 @@ def machine(number: int) -> Machine:
 
 
 def year(hosts: int, days: int, random: Random) -> Iterator[FleetAudit]:
-    """Generate the fleet's audits, one per day."""
+    """Generate the audits of a fleet with ``hosts`` hosts, one for each of ``days`` days."""
     fleet = [machine(number) for number in range(hosts)]
     for day in range(days):
         at = START + timedelta(days=day)
@@ -133,7 +135,7 @@ def _pass_a_day(one: Machine, number: int, day: int, random: Random) -> None:
 
 
 def timed(work: Callable[[], object]) -> float:
-    """Median duration of several calls, in seconds."""
+    """Call ``work`` several times; return the median duration in seconds."""
     found = []
     for _ in range(ROUNDS):
         began_s = time.perf_counter()
@@ -143,7 +145,10 @@ def timed(work: Callable[[], object]) -> float:
 
 
 def measure(folder: Path, hosts: int, days: int, *, as_json: bool) -> None:
-    """Write the audits, measure each operation, and print the figures, with ``as_json`` for the page."""
+    """Write generated audits to a history in ``folder``, measure each operation, and print the results.
+
+    With ``as_json``, print only the results that the page of the benchmark shows.
+    """
     history, adds = History(folder), []
     began_s = time.perf_counter()
     for audit in year(hosts, days, Random(1)):  # noqa: S311 - a fixed seed, for the same year in every run

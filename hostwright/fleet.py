@@ -1,4 +1,4 @@
-"""The public API: load an inventory, select hosts, then probe, change or verify them. Every result is a value.
+"""The public API: load an inventory, select hosts, then probe, change or verify these hosts. Every result is a value.
 
     >>> from pathlib import Path
     >>> from hostwright.fleet import Fleet, Listener
@@ -74,13 +74,13 @@ __all__ = ["Fleet", "Listener", "Request", "RunResults", "TargetHost", "Targets"
 
 
 class _Knowledge(Knowledge):
-    """The failure rules, settings and records that a site has in addition to its stacks and roles.
+    """The failure rules, settings and records of a site, in addition to its stacks and roles.
 
-    The methods import their modules late: the hundred failure rules are read only after a failure.
+    The methods import their modules late, because the hundred failure rules are needed only after a failure.
     """
 
     def check_variables(self, host: Host) -> None:
-        """Check the variables that applying and rebuilding use. Raises ``InputErrors``."""
+        """Check the variables of ``host`` that changes and rebuilds use. Raises ``InputErrors`` if any is invalid."""
         mistakes = Mistakes()
         for read in (read_file_settings, read_hooks, read_reboot_timeout, read_signing, read_means):
             with mistakes:
@@ -88,13 +88,13 @@ class _Knowledge(Knowledge):
         mistakes.refuse()
 
     def check_failures(self, roster: Roster) -> None:
-        """Check the failure rules of the site. Raises ``InputErrors`` for those that are invalid."""
+        """Check the site's own failure rules. Raises ``InputErrors`` with every invalid rule."""
         from hostwright.audit.failures import catalogue
 
         catalogue(roster.roles).check()
 
     def named_sets(self, roster: Roster, pattern: str) -> Mapping[str, Iterable[str]]:
-        """Return the hosts of each ``@`` term in a pattern: hosts with this run outcome or audit status."""
+        """Return the hosts of each ``@`` term in ``pattern`` that names an outcome of runs or a status of audits."""
         if "@" not in pattern:
             return {}
         from hostwright.audit.history import sets_of
@@ -103,7 +103,7 @@ class _Knowledge(Knowledge):
         return sets_of(pattern, state_root(), roster.path, names)
 
     def fitting(self, roster: Roster, facts: HostFacts) -> tuple[Stack, ...]:
-        """Return the stacks that fit a host with these facts, the best first."""
+        """Return the stacks that fit a host with ``facts``, the best first."""
         from hostwright.plan.stacks.fits import fits
         from hostwright.plan.stacks.listing import list_stacks
         from hostwright.stack.ages import day_of
@@ -113,7 +113,7 @@ class _Knowledge(Knowledge):
         return tuple(stacks[one.stack] for one in found if one.fits)
 
     def explain(self, roster: Roster, output: str) -> Finding | None:
-        """Return the known problem that the output of a failed command matches, if any."""
+        """Return the known problem that ``output`` of a failed command matches; ``None`` if it matches none."""
         from hostwright.audit.failures import catalogue
 
         return catalogue(roster.roles).explained(output)
@@ -121,9 +121,9 @@ class _Knowledge(Knowledge):
     def examine(
         self, target: TargetHost, shell: RootShell, units: Sequence[str] = (), clean: Callable[[str], str] = str
     ) -> Examination:
-        """Check a host for known problems, and read the journals of ``units``. ``clean`` masks secrets in texts.
+        """Check the host of ``target`` for known problems, and read the journals of the systemd ``units``.
 
-        An error of the host is part of the result.
+        ``clean`` masks secrets in texts. An error of the host is part of the result.
         """
         from hostwright.audit.auditing import examine
 
@@ -155,16 +155,16 @@ class Fleet(Roster):
     knowledge = _Knowledge()
 
     def check(self, mistakes: Mistakes | None = None) -> SiteCheck:
-        """Check all files of the site, even those that no host uses. Contacts no host.
+        """Check all files of the site, including those that no host uses. Contacts no host.
 
-        ``mistakes`` has the mistakes that ``Fleet.load(mistakes=…)`` collected.
+        ``mistakes`` contains the mistakes that ``Fleet.load(mistakes=…)`` collected.
         """
         from hostwright.plan.roles.sitecheck import check_site
 
         return check_site(self, mistakes or Mistakes())
 
     def explain(self, output: str) -> Finding | None:
-        """Return the known problem that the output of a failed command matches: cause, fix, and the matching line."""
+        """Return the known problem that ``output`` of a failed command matches: cause, fix, and the matching line."""
         return self.knowledge.explain(self, output)
 
     def _run(
@@ -182,7 +182,7 @@ class Fleet(Roster):
         return Run(verb, self, targets, Connections(password), request, view, files or {})
 
     def plan(self, targets: Targets, *, goal: Goal = AS_WANTED, password: Secret | None = None) -> Results[HostPlan]:
-        """Probe hosts and plan the changes of ``provision``, or of ``remove`` with the goal of ``removal``.
+        """Probe hosts and plan the changes of ``provision``, or of ``remove`` with the goal that ``removal`` returns.
 
         Changes nothing.
         """
@@ -200,7 +200,7 @@ class Fleet(Roster):
         password: Secret | None = None,
         view: View = NO_VIEW,
     ) -> RunResults[Outcome]:
-        """Bring hosts to their stacks.
+        """Install its stack on each host of ``targets``.
 
         ``saved`` has plans by host, to apply exactly as shown: a host that has changed since then is not changed and
         counts as failed. Other hosts are planned now. With ``request.prove``, the proofs of that level run on each host
@@ -219,10 +219,11 @@ class Fleet(Roster):
             return apply_goal(run, saved=saved, ask=ask, accept=accept, open_executor=open_executor)
 
     def resume(self, request: Request, run: str = "") -> tuple[str, Request]:
-        """Return the id of a provision run to continue, and a request for its unfinished hosts.
+        """Return the ID of a provision run to continue, and a request for its unfinished hosts.
 
-        The default for ``run`` is the last run with unfinished hosts. Its options replace the defaults in ``request``.
-        Workers of a cluster that still work on its hosts are stopped, and their records are added to its journal.
+        ``run`` is an ID; the default is the last run with unfinished hosts. The run's options replace defaults in
+        ``request``. Workers of a cluster that still work on its hosts are stopped, and their records are added to its
+        journal.
         """
         from hostwright.apply.executors.choosing import take_over_left
         from hostwright.apply.journal.selecting import resumable
@@ -233,7 +234,7 @@ class Fleet(Roster):
         return resume(request, self, chosen.run)
 
     def removal(self, targets: Targets) -> Removal:
-        """Return the goal of ``remove``: hosts without the targets' roles, and without roles of former stacks."""
+        """Return the goal of ``remove``: hosts without the roles of ``targets`` and of earlier stacks."""
         from hostwright.apply.rollout.removal import removal
 
         return removal(self, targets, Connections())
@@ -248,7 +249,7 @@ class Fleet(Roster):
         password: Secret | None = None,
         view: View = NO_VIEW,
     ) -> RunResults[Outcome]:
-        """Remove the targets' roles from their hosts; ``removal`` is the result of ``fleet.removal(targets)``."""
+        """Remove the roles of ``targets`` from the hosts. ``removal`` is the result of ``fleet.removal(targets)``."""
         from hostwright.apply.rollout.applying import apply_goal
 
         run = self._run("remove", targets, request, password=password, view=view)
@@ -257,8 +258,8 @@ class Fleet(Roster):
     def ways_back(self, targets: Targets, to: str = "") -> Results[WayBack]:
         """Find the release to which ``rollback`` can return each host. Changes nothing.
 
-        It is the last verified release that differs from the wanted one, or the release that ``to`` names: by stack, or
-        by the beginning of its date or digest.
+        By default, this is the last verified release that differs from the inventory's stack. ``to`` names another
+        release by stack, or by the beginning of its date or digest.
         """
         from hostwright.apply.rollout.rollback import ways_back
 
@@ -273,7 +274,7 @@ class Fleet(Roster):
         password: Secret | None = None,
         view: View = NO_VIEW,
     ) -> RunResults[Outcome]:
-        """Return hosts to earlier stacks. ``targets`` contains ``WayBack.back`` of each host (see ``ways_back``)."""
+        """Return hosts to earlier stacks. ``targets`` has the ``WayBack.back`` of each host (see ``ways_back``)."""
         from hostwright.apply.rollout.applying import apply_goal
 
         return apply_goal(self._run("rollback", targets, request, password=password, view=view), ask=ask)
@@ -290,9 +291,9 @@ class Fleet(Roster):
         password: Secret | None = None,
         view: View = NO_VIEW,
     ) -> RunResults[Outcome]:
-        """Bring hosts to the goal of a verb that a role defines.
+        """Change hosts until they meet ``goal``, for the verb ``verb`` that a role defines.
 
-        ``files`` has the files of those artifacts that no stack contains, by artifact name.
+        ``files`` maps names of artifacts that no stack contains to their files.
         """
         from hostwright.apply.rollout.applying import apply_goal
 
@@ -300,7 +301,7 @@ class Fleet(Roster):
         return apply_goal(run, goal, ask=ask)
 
     def verify(self, targets: Targets, *, password: Secret | None = None, view: View = NO_VIEW) -> RunResults[Verdict]:
-        """Check that hosts match their stacks and that each layer works. Changes nothing; recorded as a run."""
+        """Check that hosts match their stacks and that each layer works. Changes nothing. Recorded as a run."""
         from hostwright.verify.hosts import verify
 
         return verify(self._run("verify", targets, password=password, view=view))
@@ -313,7 +314,7 @@ class Fleet(Roster):
         password: Secret | None = None,
         view: View = NO_VIEW,
     ) -> Auditor:
-        """Return an auditor for repeated audits of the same hosts; each call of ``audit()`` stores its results."""
+        """Return an auditor for repeated audits of the same hosts. Each call of its ``audit()`` stores the results."""
         from hostwright.audit.auditor import AuditOptions, Auditor
 
         return Auditor(self, targets, options or AuditOptions(), password=password, view=view)
@@ -332,23 +333,27 @@ class Fleet(Roster):
         password: Secret | None = None,
         view: View = NO_VIEW,
     ) -> Proved:
-        """Run the proofs of each host's layers, and store the measurements. Changes nothing; recorded as a run.
+        """Run the proofs (measurements) of each host's layers, and store the results. Changes nothing. Recorded as a
+        run.
 
-        Each host is judged by its own measurements, against its baseline, and against hosts with the same device.
+        A host is judged by its own measurements, against its baseline, and against hosts with the same device.
         """
         from hostwright.prove.proving import ProveOptions, prove
 
         return prove(self._run("prove", targets, password=password, view=view), options or ProveOptions())
 
     def history(self, targets: Targets, since: datetime | None = None) -> tuple[HostHistory, ...]:
-        """Return the changes that audits found on each host since a time; by default, all. Contacts no host."""
+        """Return the changes that audits found on each host since the time ``since``; by default, all. Contacts no
+        host.
+        """
         from hostwright.audit.history import History
 
         archive = History(state_root())
         return tuple(archive.host_history(target.name, since, self.path) for target in targets)
 
     def changes(self, since: datetime, targets: Targets | None = None) -> FleetDiff:
-        """Return the differences between each host's audits at ``since`` and at present. Contacts no host.
+        """Return the differences between each host's audit at the time ``since`` and its latest audit. Contacts no
+        host.
 
         ``targets`` limits the result to these hosts.
         """
@@ -384,7 +389,7 @@ class Fleet(Roster):
         view: View = NO_VIEW,
         decided: Callable[[Decisions], None] = lambda _: None,
     ) -> Rebuilt:
-        """Rebuild hosts from any state, each by the least invasive way that works.
+        """Rebuild hosts from any state, each with the least invasive method that works.
 
         Before any host is changed, ``decided`` receives all decisions, and ``ask`` asks for consent to everything
         beyond repair. Raises ``InputError`` if a new operating system may be needed without ``ask`` and without
@@ -396,13 +401,13 @@ class Fleet(Roster):
         return rebuild(run, start, ask, decided)
 
     def rebuilds(self, since: datetime | None = None) -> tuple[Rebuild, ...]:
-        """Return the rebuilds recorded on this machine since a time, the oldest first; by default, all."""
+        """Return the rebuilds recorded on this machine since the time ``since``, oldest first; by default, all."""
         from hostwright.rebuild.records import Records
 
         return Records(state_root(), self.path).all(since)
 
     def stacks(self) -> tuple[ListedStack, ...]:
-        """List all stacks, each with its pinned versions and its tested configurations. Contacts no host."""
+        """Return all stacks, each with its pinned versions and its tested configurations. Contacts no host."""
         from hostwright.plan.stacks.listing import list_stacks
 
         return list_stacks(self)
@@ -412,8 +417,8 @@ class Fleet(Roster):
     ) -> Results[HostFits]:
         """Return the stacks that fit each host, and the rules that refuse the other stacks. Changes nothing.
 
-        With ``ask``, each host is probed. Otherwise the facts of its last audit are used, and only hosts without stored
-        facts are probed.
+        With ``ask``, all hosts are probed. Otherwise the facts of a host's last audit are used, and only hosts without
+        such facts are probed.
         """
         from hostwright.audit.stackfits import fitting_stacks
 
@@ -422,16 +427,17 @@ class Fleet(Roster):
     def adopt(
         self, targets: Targets, name: str = "", *, replace: bool = False, password: Secret | None = None
     ) -> Adoption:
-        """Write a stack file for each group of equal hosts that Hostwright has not provisioned. Changes no host.
+        """Write a stack file for each group of equal hosts that Hostwright did not provision. Changes no host.
 
-        The file extends the nearest stack. ``replace`` allows overwriting an existing file.
+        Each file extends the nearest stack. ``name`` is the name of a single new stack, by default derived. ``replace``
+        allows overwriting an existing file.
         """
         from hostwright.audit.adopting import adopt
 
         return adopt(self, targets, Connections(password), name=name, replace_file=replace)
 
     def read_advisories(self, folder: Path) -> Read:
-        """Read the security bulletins (CSAF) in a directory, and store the minimum versions that they require."""
+        """Read the security bulletins (CSAF) in ``folder``, and store the minimum versions that they require."""
         from hostwright.plan.stacks.advisories import keep_bulletins
 
         return keep_bulletins(self, folder)
@@ -446,12 +452,12 @@ class Fleet(Roster):
         search: PackageSearch | None = None,
         progress: TransferProgress,
     ) -> tuple[Mirrored, ...]:
-        """Fetch the files of a stack, or of the stacks of all hosts, to this machine.
+        """Fetch the files of ``stack``, or of the stacks of all hosts, to this machine.
 
-        Files are fetched from ``source`` if it has them, else from their URLs. They are also copied to the directory
-        ``to``, for a machine without a network. Wheels are fetched for ``pythons``, and packages of distributions are
-        found by ``search``; both default to each host's last audit. Raises ``ArtifactError`` with all failures, after
-        the other files have been fetched.
+        Files are taken from ``source`` if it has them, else from their URLs. They are also copied to the directory
+        ``to``, for a machine without a network. Wheels are fetched for the Python versions ``pythons``, and packages of
+        distributions as ``search`` defines; both default to each host's last audit. Raises ``ArtifactError`` with all
+        failures, after the other files have been fetched.
         """
         from hostwright.audit.history import FactStore
         from hostwright.plan.stacks.files import mirror
@@ -467,7 +473,7 @@ class Fleet(Roster):
     def power(
         self, targets: Targets, order: Order, *, password: Secret | None = None, view: View = NO_VIEW
     ) -> RunResults[Powered]:
-        """Power hosts on, off or off and on through their BMCs, or read their power state (``Order("status")``)."""
+        """Power hosts on, off or off and on through their BMCs, or read their power states (``Order("status")``)."""
         from hostwright.rebuild.orders import power
 
         return power(self._run("power", targets, password=password, view=view), order)
@@ -481,7 +487,7 @@ class Fleet(Roster):
         password: Secret | None = None,
         view: View = NO_VIEW,
     ) -> RunResults[CommandResult]:
-        """Run one command on hosts: as the login user, who cannot become root, or as root if ``command.root`` is set.
+        """Run one command on hosts as the login user, who cannot become root, or as root if ``command.root`` is set.
 
         Recorded as a run. Ctrl-C ends the command on every host.
         """
@@ -490,7 +496,7 @@ class Fleet(Roster):
         return run_on_hosts(self._run("run", targets, request, password=password, view=view), command)
 
     def locks(self, targets: Targets, *, password: Secret | None = None) -> Results[HostLocks]:
-        """Return the operator's lock of each host, and the run that is changing the host. Changes nothing."""
+        """Return each host's lock by an operator, and the run that is changing the host. Changes nothing."""
         from hostwright.apply.locking.hostlocks import probe_host_locks
 
         return probe_host_locks(targets, Connections(password), self.path)
@@ -498,19 +504,19 @@ class Fleet(Roster):
     def lock(
         self, targets: Targets, reason: str, lasts: timedelta, *, force: bool = False, password: Secret | None = None
     ) -> Results[HostLocks]:
-        """Lock hosts against all changes for the time ``lasts``; ``force`` replaces another operator's lock."""
+        """Lock hosts against all changes for the duration ``lasts``. ``force`` replaces another operator's lock."""
         from hostwright.apply.locking.hostlocks import put_locks
 
         return put_locks(targets, Connections(password), reason, lasts, force=force)
 
     def unlock(self, targets: Targets, *, force: bool = False, password: Secret | None = None) -> Results[HostLocks]:
-        """Remove the locks of hosts; ``force`` also removes another operator's lock."""
+        """Remove the locks of hosts; with ``force``, also the locks of other operators."""
         from hostwright.apply.locking.hostlocks import take_locks_off
 
         return take_locks_off(targets, Connections(password), self.path, force=force)
 
     def follow(self, targets: Targets, *, password: Secret | None = None, view: View = NO_VIEW) -> Results[Followed]:
-        """Follow the current run on each host until it ends there, even if another operator started it.
+        """Follow the run in progress on each host until it ends there, even if another operator started it.
 
         Changes nothing and is not recorded.
         """
@@ -526,17 +532,17 @@ class Fleet(Roster):
         ask: Callable[[str], str] | None = None,
         tell: Callable[[Told], None] = lambda _: None,
     ) -> KeyResults:
-        """Replace the recorded host keys of reinstalled hosts by their new keys, if a source confirms the new keys.
+        """Replace the recorded SSH host keys of reinstalled hosts by the new keys, if these are confirmed.
 
-        Sources are ``fingerprint`` (for a single host), the console command in the inventory, and the operator's answer
-        to ``ask``. ``tell`` is called with the result of each host.
+        ``fingerprint`` (for a single host), the console command in the inventory, or the operator's answer to ``ask``
+        confirms a key. ``tell`` is called with the result of each host.
         """
         from hostwright.rebuild.newkeys import trust
 
         return trust(targets, fingerprint=fingerprint, ask=ask, tell=tell)
 
     def forget(self, targets: Targets, *, tell: Callable[[Told], None] = lambda _: None) -> KeyResults:
-        """Delete the recorded host keys of hosts. ``tell`` receives the result of each host. Contacts no host."""
+        """Delete the recorded SSH host keys of hosts. ``tell`` is called with each host's result. Contacts no host."""
         from hostwright.rebuild.newkeys import forget
 
         return forget(targets, tell=tell)

@@ -1,4 +1,4 @@
-"""Lab hosts on this machine, for the demo and the tests.
+"""Lab: GPU hosts on this machine, as containers or virtual machines, for the demo and the tests.
 
 Each host boots systemd and has its own address, sshd and apt.
 """

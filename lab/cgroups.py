@@ -1,4 +1,4 @@
-"""Control groups of the hosts: one per host in each hierarchy.
+"""Control groups of the lab's hosts: one per host in each cgroup hierarchy.
 
 A process and its children cannot leave their host's group, so the group identifies a host's processes.
 """
@@ -33,7 +33,7 @@ def hierarchies() -> list[Path]:
 
 
 def create(group: str) -> list[Path]:
-    """Create the group in each hierarchy; return its ``cgroup.procs`` files."""
+    """Create ``group`` in each cgroup hierarchy; return its ``cgroup.procs`` files."""
     entries = []
     for hierarchy in hierarchies():
         directory = hierarchy
@@ -47,7 +47,7 @@ def create(group: str) -> list[Path]:
 
 
 def _hand_down(parent: Path) -> None:
-    """Enable a v2 group's controllers for container limits in its children."""
+    """Enable the controllers that limit containers in the children of ``parent``, a cgroup v2 group."""
     control = parent / "cgroup.subtree_control"
     if not control.exists():
         return
@@ -59,7 +59,7 @@ def _hand_down(parent: Path) -> None:
 
 
 def _inherit_cpuset(parent: Path, child: Path) -> None:
-    """Copy CPUs and memory nodes from the parent group, because no process can enter an empty v1 cpuset."""
+    """Copy CPUs and memory nodes from ``parent`` to ``child``: no process can enter an empty cpuset of cgroup v1."""
     for name in ("cpuset.mems", "cpuset.cpus"):
         file = child / name
         if (parent / name).exists() and file.exists() and not file.read_text().strip():
@@ -68,7 +68,7 @@ def _inherit_cpuset(parent: Path, child: Path) -> None:
 
 
 def processes(group: str) -> set[int]:
-    """Return the ids of all processes in the group or below it, in any hierarchy."""
+    """Return the ids of all processes in ``group`` or in groups below it, in any hierarchy."""
     found: set[int] = set()
     for hierarchy in hierarchies():
         # a group may disappear meanwhile, and a threaded group has no readable list of processes
@@ -80,7 +80,7 @@ def processes(group: str) -> set[int]:
 
 
 def memory_bytes(group: str) -> int:
-    """Return the memory charged to the group in bytes; 0 without a memory controller."""
+    """Return the memory charged to ``group`` in bytes; 0 without a memory controller."""
     for hierarchy in hierarchies():
         for name in ("memory.usage_in_bytes", "memory.current"):
             file = hierarchy / group / name
@@ -90,7 +90,7 @@ def memory_bytes(group: str) -> int:
 
 
 def cpu_s(group: str) -> float:
-    """Return the CPU time in seconds of all processes that were ever in the group.
+    """Return the CPU time in seconds of all processes that were ever in ``group``.
 
     Raises `LabError` if no hierarchy accounts for CPU time.
     """
@@ -103,7 +103,7 @@ def cpu_s(group: str) -> float:
 
 
 def number(text: str, word: str | None) -> int | None:
-    """Return the number in ``text``, or in its line ``word NUMBER``; ``None`` without such a line."""
+    """Return the number in ``text`` or, with ``word``, in its line ``word NUMBER``; ``None`` without such a line."""
     if word is None:
         return int(text)
     lines = (line.split() for line in text.splitlines())
@@ -111,7 +111,10 @@ def number(text: str, word: str | None) -> int | None:
 
 
 def limit(group: str, values: Mapping[str, str]) -> None:
-    """Write limits of the group: file name of v1 or v2 → value. Raises `LabError` if none of the files exists."""
+    """Set limits of ``group``. ``values`` maps names of cgroup v1 or v2 files to their new content.
+
+    Raises `LabError` if none of the files exists.
+    """
     places = [(hierarchy / group / name, value) for hierarchy in hierarchies() for name, value in values.items()]
     there = [(file, value) for file, value in places if file.exists()]
     if not there:
@@ -121,7 +124,7 @@ def limit(group: str, values: Mapping[str, str]) -> None:
 
 
 def kill(group: str) -> None:
-    """Kill every process of the group and wait until all have ended."""
+    """Kill every process of ``group``, and wait until all have ended."""
 
     def gone() -> bool:
         alive = processes(group)
@@ -135,7 +138,7 @@ def kill(group: str) -> None:
 
 
 def remove(group: str) -> None:
-    """Remove the group and all groups below it. They must have no processes."""
+    """Remove ``group`` and all groups below it. They must have no processes."""
     for hierarchy in hierarchies():
         for directory, _, _ in os.walk(hierarchy / group, topdown=False):
             with contextlib.suppress(FileNotFoundError):
@@ -143,7 +146,7 @@ def remove(group: str) -> None:
 
 
 def remove_if_empty(group: str) -> None:
-    """Remove a parent group if it is empty."""
+    """Remove ``group``, the parent of labs' groups, if it is empty."""
     for hierarchy in hierarchies():
         with contextlib.suppress(OSError):
             (hierarchy / group).rmdir()

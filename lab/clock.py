@@ -1,4 +1,4 @@
-"""Wrong clock for a running host, by a library that this machine compiles from `clock.c`."""
+"""Wrong clock for a running host, through a preloaded library that this machine compiles from `clock.c`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _FLAGS = (
 
 
 def library(cache: Path) -> Path:
-    """Return the compiled library; compile it first if it is missing."""
+    """Return the path of the compiled library in ``cache``; compile it first if it is missing."""
     key = hashlib.sha256(_SOURCE.read_bytes() + repr(_FLAGS).encode()).hexdigest()[:12]
     target = cache / "clock" / f"clock-{key}.so"
     if not target.exists():
@@ -48,7 +48,7 @@ def library(cache: Path) -> Path:
 
 
 def put_off(machine: Machine, shift_s: int) -> None:
-    """Shift the clock of a running host for its systemd and for all programs that start later.
+    """Shift the clock of a running host by ``shift_s``, for systemd and for all programs that start later.
 
     Waits until the host has booted, because a systemd that re-executes during the boot loses its jobs.
     """
@@ -66,14 +66,14 @@ def put_off(machine: Machine, shift_s: int) -> None:
 
 
 def put_right(machine: Machine) -> None:
-    """Undo `put_off` in all programs at once, unless the host was thawed or reinstalled."""
+    """Undo `put_off` in all programs at once. Does nothing on a host that has been reinstalled or thawed since."""
     (machine.merged / _PRELOAD).unlink(missing_ok=True)
     if (machine.merged / _SHIFT).exists():
         _write(machine, 0)
 
 
 def _write(machine: Machine, shift_s: int) -> None:
-    """Write the shift and its start in place, because running programs have this file mapped."""
+    """Write the shift and its start time into an existing file in place, because running programs have it mapped."""
     path = machine.merged / _SHIFT
     with path.open("r+b" if path.exists() else "wb", buffering=0) as file:
         file.write(struct.pack("=qq", shift_s, int(time.time())))

@@ -46,7 +46,7 @@ def state_directory() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Lab:
-    """One lab: a bridge with hosts. The names of all its objects derive from ``name``."""
+    """One lab: a network bridge with hosts. The names of all its objects derive from ``name``."""
 
     name: str = DEFAULT_NAME
     slot: int = 0  #: index of the lab's /22 in `BLOCK`; unique per lab
@@ -72,12 +72,12 @@ class Lab:
 
     @property
     def gateway(self) -> IPv4Interface:
-        """Address of the bridge."""
+        """Address of the lab's bridge, which is the gateway of its hosts."""
         return IPv4Interface((self.subnet.network_address + 1, LAB_PREFIX))
 
     @property
     def bridge(self) -> str:
-        """Name of the bridge."""
+        """Name of the lab's network bridge."""
         return f"hwbr-{self.name}"
 
     @property
@@ -87,7 +87,7 @@ class Lab:
 
     @property
     def table(self) -> str:
-        """Name of the nftables table."""
+        """Name of the lab's nftables table."""
         return f"hostwright_{self.name}"
 
     @property
@@ -102,7 +102,10 @@ class Lab:
 
     @property
     def inventory(self) -> Path:
-        """Inventory file of the hosts: in the checkout for the default lab, else in the lab's state directory."""
+        """Inventory file of the lab's hosts.
+
+        It is in the checkout for the default lab, else in the lab's state directory.
+        """
         if self.name == DEFAULT_NAME:
             return CHECKOUT / "inventory" / "lab.yml"
         return self.state / "inventory" / "lab.yml"
@@ -144,7 +147,7 @@ class HostOptions:
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> HostOptions:
-        """Return the options from the output of `to_json`."""
+        """Return the options in ``values``, the output of `to_json`."""
         return cls(**{**values, "hardware": Hardware.from_json(values["hardware"])})
 
 
@@ -156,7 +159,7 @@ def require_host_name(name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """One host of one lab; its paths, addresses and object names derive from name and index."""
+    """One host of one lab; its paths, addresses and object names derive from ``name`` and ``index``."""
 
     lab: Lab
     name: str
@@ -171,7 +174,7 @@ class Machine:
 
     @property
     def directory(self) -> Path:
-        """Directory of this host."""
+        """Directory of this host's files on this machine."""
         return self.lab.state / "hosts" / self.name
 
     @property
@@ -191,7 +194,7 @@ class Machine:
 
     @property
     def address(self) -> IPv4Address:
-        """IP address of the host; .1 is the bridge."""
+        """IP address of the host. The lab's bridge has the address .1 of the same network."""
         return self.lab.subnet.network_address + 1 + self.index
 
     @property
@@ -201,7 +204,7 @@ class Machine:
 
     @property
     def link(self) -> str:
-        """Name of the host's network interface on this machine."""
+        """Name on this machine of the host's network interface."""
         return f"hw-{self.lab.name}-{self.index}"
 
     @property

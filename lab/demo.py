@@ -1,6 +1,6 @@
-"""``make demo``: turns two bare hosts into verified hosts with one command, then runs it again without changes.
+"""Demo (``make demo``): one command turns two bare hosts into verified hosts; a second run of it changes nothing.
 
-Prints each command before it runs. Stops at the first failure.
+The program prints each command before it runs, and stops at the first failure.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ STORY = (
 
 
 def main() -> int:
-    """Run the demo, then take the lab down unless ``HOSTWRIGHT_KEEP_LAB`` is set. Return the exit status."""
+    """Run the demo, and take the lab down unless ``HOSTWRIGHT_KEEP_LAB`` is set. Return the exit status."""
     begun = time.monotonic()
     times: list[tuple[str, float]] = []
     try:

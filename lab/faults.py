@@ -1,4 +1,4 @@
-"""Faults injected into running lab hosts. Each docstring states which effects are real and which are stand-ins.
+"""Faults injected into running lab hosts. Each docstring states which effects are real and which are not.
 
 See also `lab.machine.power_off`, `lab.relay` (bad connections) and `lab.halfway` (interrupted dpkg runs).
 """
@@ -50,7 +50,8 @@ select.select([sys.stdin], [], [], float(sys.argv[1]))
 def cut_connections(machine: Machine) -> int:
     """Kill the sshd processes of the login user's connections; return the number of connections.
 
-    Real: the TCP connections end, and programs started over them get the usual signals. sshd accepts new connections.
+    As in reality, the TCP connections end, and programs started over them get the usual signals. sshd accepts new
+    connections.
     """
     sessions = {pid: line for pid, line in _sshd(machine).items() if f": {USER}" in line}
     for pid in sessions:
@@ -62,9 +63,9 @@ def cut_connections(machine: Machine) -> int:
 
 @contextmanager
 def silence_network(machine: Machine) -> Iterator[None]:
-    """Set the host's link down during the body.
+    """Set the host's link down during the context.
 
-    Real: connections stay open without traffic, and the host's programs continue.
+    As in reality, connections stay open without traffic, and the host's programs continue.
     """
     network.cut_network(machine)
     try:
@@ -74,15 +75,16 @@ def silence_network(machine: Machine) -> Iterator[None]:
 
 
 def restart_sshd(machine: Machine) -> None:
-    """Restart the SSH service as a package upgrade does. Open connections survive."""
+    """Restart the host's SSH service as a package upgrade does. Open connections survive."""
     console(machine, "systemctl", "restart", "ssh")
 
 
 @contextmanager
 def freeze_sshd(machine: Machine) -> Iterator[None]:
-    """Stop (SIGSTOP) all sshd processes during the body: connections are accepted, but nothing responds.
+    """Stop (SIGSTOP) all sshd processes of the host during the context.
 
-    Resembles a host that swaps heavily. Stand-in: all other programs continue normally.
+    Connections are accepted, but nothing responds, as on a host that swaps heavily. Unlike on such a host, all other
+    programs continue normally.
     """
     _signal_sshd(machine, signal.SIGSTOP)
     try:
@@ -92,9 +94,9 @@ def freeze_sshd(machine: Machine) -> Iterator[None]:
 
 
 def reboot(machine: Machine) -> None:
-    """Reboot the host with systemctl; return when its former systemd has ended. Real except for the firmware.
+    """Reboot the host with systemctl; return when its former systemd has ended. All but the firmware is real.
 
-    A running step of a job has up to ``SHUTDOWN_WAIT_S`` seconds to end.
+    A running step of a Hostwright job has up to ``SHUTDOWN_WAIT_S`` seconds to end.
     """
     _reboot(machine, SHUTDOWN_WAIT_S + PATIENCE_S, "systemctl", "--no-block", "reboot")
 
@@ -106,9 +108,9 @@ def reboot_now(machine: Machine) -> None:
 
 @contextmanager
 def fill_disk(machine: Machine, *, free_bytes: int = 65536) -> Iterator[None]:
-    """Fill the host's disk except for ``free_bytes`` during the body.
+    """Fill the host's disk except for ``free_bytes`` during the context.
 
-    Real: the filesystem is full, even for root. Stand-in: the file that fills it is not visible in the host. Raises
+    The filesystem is really full, even for root. But the file that fills it is not visible in the host. Raises
     `LabError` for a host without a separate disk (`HostOptions.disk_bytes`).
     """
     if not HostOptions.from_json(read_record(machine.directory).options).disk_bytes:
@@ -124,9 +126,9 @@ def fill_disk(machine: Machine, *, free_bytes: int = 65536) -> Iterator[None]:
 
 @contextmanager
 def slow_processors(machine: Machine, processors: float) -> Iterator[None]:
-    """Limit the host's CPU time to ``processors`` (0.5: half of one CPU) during the body.
+    """Limit the host's CPU time to ``processors`` (0.5: half of one CPU) during the context.
 
-    Real: all programs on the host take longer. Stand-in: the CPU runs at full speed between pauses.
+    As in reality, all programs on the host take longer. Unlike a slow CPU, the CPU runs at full speed between pauses.
     """
     period_us = 100_000
     quota_us = int(processors * period_us)
@@ -139,9 +141,9 @@ def slow_processors(machine: Machine, processors: float) -> Iterator[None]:
 
 @contextmanager
 def slow_disk(machine: Machine, bytes_per_s: int) -> Iterator[None]:
-    """Limit the host's disk reads and writes to ``bytes_per_s`` each during the body.
+    """Limit the host's disk reads and writes to ``bytes_per_s`` each during the context.
 
-    Real: direct reads and writes are throttled. Stand-in: with cgroup v1, writes through the page cache are not.
+    As with a slow disk, direct reads and writes take longer. With cgroup v1, writes through the page cache do not.
     """
     device = _whole_disk(machine.directory)
 
@@ -158,7 +160,7 @@ def slow_disk(machine: Machine, bytes_per_s: int) -> Iterator[None]:
 
 @contextmanager
 def slow_network(machine: Machine, bytes_per_s: int) -> Iterator[None]:
-    """Limit traffic to the host to ``bytes_per_s`` during the body. Real, in that direction only."""
+    """Limit traffic to the host to ``bytes_per_s`` during the context. Traffic from the host is not limited."""
     rate = ("rate", f"{8 * bytes_per_s}bit", "burst", "256kb", "latency", "50ms")
     run(["tc", "qdisc", "replace", "dev", machine.link, "root", "tbf", *rate])
     try:
@@ -169,9 +171,10 @@ def slow_network(machine: Machine, bytes_per_s: int) -> Iterator[None]:
 
 @contextmanager
 def hold_apt_lock(machine: Machine, seconds: float) -> Iterator[None]:
-    """Hold dpkg's and apt's locks in a process on the host, for ``seconds`` or until the body ends.
+    """Hold the locks of dpkg and apt in a process on the host, for ``seconds`` or until the context ends.
 
-    Real: apt's error names the holder. Waits for the current holder; raises `LabError` after `PATIENCE_S` seconds.
+    As in reality, apt's error names the process. Waits until another process releases the locks; raises `LabError`
+    after `PATIENCE_S` seconds.
     """
     program = ["python3", "-c", _HOLD, str(seconds), str(int(PATIENCE_S)), *_LOCKS]
     with subprocess.Popen(inside(machine, program), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
@@ -183,11 +186,11 @@ def hold_apt_lock(machine: Machine, seconds: float) -> Iterator[None]:
 
 @contextmanager
 def year_off(machine: Machine, days: int = 365) -> Iterator[None]:
-    """Set the host's clock ``days`` ahead (behind, if negative) during the body.
+    """Set the host's clock ``days`` ahead (behind, if negative) during the context.
 
-    Stand-in: a preloaded library (`clock.c`), because hosts share this machine's kernel clock. systemd, sshd, sudo and
-    all programs that start later get the shifted time, also in file times. Docker does not, because Go programs do not
-    use libc.
+    This uses a preloaded library (`clock.c`), because hosts share this machine's kernel clock. systemd, sshd, sudo and
+    all programs that start later get the shifted time, also in file times. Unlike in reality, Docker does not, because
+    Go programs do not use libc.
     """
     clock.put_off(machine, days * DAY_S)
     try:
@@ -212,7 +215,7 @@ def restore_host_key(machine: Machine) -> None:
 def corrupt_cache(machine: Machine, how: Literal["truncate", "flip"], *, pattern: str = "**/*") -> list[str]:
     """Damage the artifacts in the host's cache: halve each file, or invert a byte in its middle.
 
-    ``pattern`` selects the files; ``**/*.part`` are partial transfers. Returns paths relative to the cache.
+    ``pattern`` selects the files; ``**/*.part`` are partial transfers. Returns the damaged files as paths in the cache.
     """
     cache = machine.merged / CACHE
     damaged = [path for path in sorted(cache.glob(pattern)) if path.is_file() and path.stat().st_size]
@@ -230,7 +233,7 @@ def corrupt_cache(machine: Machine, how: Literal["truncate", "flip"], *, pattern
 
 
 def _whole_disk(path: Path) -> str:
-    """Return the device number of the disk with this file, such as ``253:0``, not that of the partition."""
+    """Return the device number, such as ``253:0``, of the disk with the file ``path``, not that of the partition."""
     number = path.stat().st_dev
     block = Path("/sys/dev/block", f"{os.major(number)}:{os.minor(number)}")
     parent = block.resolve().parent if (block / "partition").exists() else block
@@ -271,7 +274,7 @@ def _reboot(machine: Machine, patience_s: float, *command: str) -> None:
 
 
 def _take(descriptor: int, free_bytes: int) -> None:
-    """Allocate all available space to a file, and then release ``free_bytes`` of it.
+    """Allocate all available space of the filesystem to an open file, and then release ``free_bytes`` of it.
 
     statvfs(3) is not sufficient, because it includes space that ext4 reserves.
     """

@@ -1,4 +1,4 @@
-"""nftables rules of the lab: its own table, and accept rules in a forward chain that drops by default."""
+"""nftables rules of a lab: its own table, and accept rules in a forward chain that drops packets by default."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FORWARD = ("ip", "filter", "FORWARD")
 
 
 def install(lab: Lab) -> None:
-    """Add the NAT and MSS rules that give hosts access to networks outside. Earlier rules of this lab are replaced."""
+    """Add the NAT and MSS rules that give the lab's hosts access to other networks. Earlier rules are replaced."""
     remove(lab)
     run(["nft", "-f", "-"], stdin=_TABLE.format(table=lab.table, subnet=lab.subnet, bridge=lab.bridge))
     if "policy drop" in _forward_chain():

@@ -40,7 +40,7 @@ _WORKERS = 8  # number of hosts that the lab processes in parallel
 
 @dataclass(frozen=True, slots=True)
 class HostStatus:
-    """One line of `status`."""
+    """State of one lab host, as `status` returns it."""
 
     name: str
     address: str
@@ -62,9 +62,9 @@ def up(
     """Create and boot the hosts ``names``, and wait for SSH; return the names of new and replaced hosts.
 
     Hosts that are off are started, and hosts that fail to boot are replaced. New hosts start from ``snapshot`` if
-    given, with its options by default. With ``bmc``, every host of the lab has a BMC until the lab is taken down.
-    Raises `LabError` if a host exists with other options or on another snapshot: only `reset` may discard a host's
-    disk.
+    given, by default with the snapshot's options. With ``bmc``, every host of the lab has a BMC until the lab is taken
+    down. Raises `LabError` if a host exists with other options or on another snapshot: only `reset` may discard a
+    host's disk.
     """
     options = options or (HostOptions.from_json(snapshot.options) if snapshot else HostOptions())
     if snapshot and options.distro != snapshot.options["distro"]:
@@ -89,7 +89,10 @@ def up(
 
 
 def reset(lab: Lab, names: Iterable[str], *, options: HostOptions | None = None) -> None:
-    """Reinstall hosts: new disk and new host key, same name and address; by default with the current options."""
+    """Reinstall the hosts ``names``: new disk and new host key, same name and address.
+
+    ``options`` are by default each host's current ones.
+    """
     machines = [find_machine(lab, name) for name in dict.fromkeys(names)]
     kinds = {machine: options or HostOptions.from_json(read_record(machine.directory).options) for machine in machines}
     bases = {(kind.distro, kind.kind): prepare(lab, kind) for kind in kinds.values()}
@@ -105,7 +108,7 @@ def reset(lab: Lab, names: Iterable[str], *, options: HostOptions | None = None)
 
 
 def thaw(lab: Lab, names: Iterable[str], snapshot: Snapshot) -> None:
-    """Run `snapshots.thaw` on several hosts at a time, and wait until users can log in to all of them."""
+    """Restart the hosts ``names`` from ``snapshot`` (`snapshots.thaw`), and wait until users can log in to all."""
     machines = [find_machine(lab, name) for name in dict.fromkeys(names)]
     with locked(f"lab-{lab.name}"):
         _each(machines, lambda machine: snapshots.thaw(machine, snapshot, wait=False))
@@ -118,7 +121,7 @@ def status(lab: Lab) -> list[HostStatus]:
 
 
 def down(lab: Lab) -> None:
-    """Remove the lab, if any, including leftovers of a crash."""
+    """Remove the lab, if it exists, including what a crash left of it."""
     with locked(f"lab-{lab.name}"):
         group = f"hostwright-lab/{lab.name}"
         cgroups.kill(group)
@@ -132,7 +135,7 @@ def down(lab: Lab) -> None:
 
 
 def remove(lab: Lab, names: Iterable[str]) -> None:
-    """Remove the given hosts permanently."""
+    """Remove the hosts ``names`` from the lab permanently."""
     machines = [find_machine(lab, name) for name in dict.fromkeys(names)]
     if not machines:
         return
@@ -144,7 +147,7 @@ def remove(lab: Lab, names: Iterable[str]) -> None:
 
 
 def prepare(lab: Lab, options: HostOptions) -> Path:
-    """Install missing programs on this machine and return the base image for ``options``.
+    """Install missing programs on this machine, and return the base image for hosts with ``options``.
 
     Raises `LabError` if this machine cannot run a lab.
     """
@@ -155,7 +158,7 @@ def prepare(lab: Lab, options: HostOptions) -> Path:
 
 
 def supply(lab: Lab, options: HostOptions) -> None:
-    """Build the missing vendor files of the profile, and write the stack files for them."""
+    """Build the missing vendor files for hosts with ``options``, and write the stack files that refer to them."""
     prepare(lab, options)
     stack.write(vendor.build(options.profile, lab.cache), lab.stack)
     give_to_user(lab.stack)
@@ -168,7 +171,7 @@ def supply(lab: Lab, options: HostOptions) -> None:
 
 
 def _foundation(lab: Lab) -> None:
-    """Create the objects that all hosts share, and remove incomplete hosts."""
+    """Create the objects that all hosts of the lab share, and remove incompletely created hosts."""
     (lab.state / "hosts").mkdir(parents=True, exist_ok=True)
     sysctls.raise_all(lab.root)
     network.ensure_bridge(lab)
@@ -183,7 +186,7 @@ def _foundation(lab: Lab) -> None:
 
 
 def _place(lab: Lab, names: Iterable[str], records: dict[str, HostRecord]) -> list[Machine]:
-    """Assign an index to each host: the host's current index, else the first free index."""
+    """Return the hosts ``names``, each with an index: the host's current one, else the first free one."""
     taken = {record.index for record in records.values()}
     free = (index for index in range(1, MAX_HOSTS + 2) if index not in taken)
     wanted = dict.fromkeys(names)
@@ -214,13 +217,13 @@ def _refuse_other_snapshot(records: dict[str, HostRecord], machines: list[Machin
 
 
 def _former(machine: Machine, records: dict[str, HostRecord]) -> Snapshot | None:
-    """Return the snapshot on which a host was based before its reset."""
+    """Return the snapshot on which the host has been based until now; ``None`` without a snapshot."""
     record = records.get(machine.name)
     return read_snapshot(machine.lab, record.snapshot) if record and record.snapshot else None
 
 
 def _make(machine: Machine, base: Path, options: HostOptions, snapshot: Snapshot | None = None) -> None:
-    """Install the host, in place of any host of this name, and start its boot."""
+    """Install the host, in place of any earlier host of this name, and start its boot."""
     erase(machine)
     machine.directory.mkdir(mode=0o700)
     stands_on = snapshot.name if snapshot else None
@@ -233,7 +236,7 @@ def _make(machine: Machine, base: Path, options: HostOptions, snapshot: Snapshot
 
 
 def _dead(machines: Iterable[Machine]) -> list[Machine]:
-    """Start the hosts that are off and wait for all hosts. Return those that fail to boot."""
+    """Start the hosts in ``machines`` that are off, and wait for all. Return those that fail to boot."""
     dead = []
 
     def revive(machine: Machine) -> None:
@@ -276,8 +279,9 @@ def _look(machine: Machine, record: HostRecord) -> HostStatus:
 
 
 def _remove_state(lab: Lab) -> None:
-    """Delete the lab's directory. Raises `LabError` if a filesystem is mounted below it, whose files would be deleted
-    too.
+    """Delete the lab's directory. Raises `LabError` if a filesystem is mounted below the directory.
+
+    Otherwise the files of that filesystem would be deleted too.
     """
     still = [point for point in mount_points() if point.is_relative_to(lab.state)]
     if still:

@@ -1,6 +1,6 @@
 """Base images: one Debian root filesystem per distribution, built once with mmdebstrap and cached.
 
-The image contains downloaded packages for the roles, so that a host installs them without a network.
+The image contains downloaded packages for Hostwright's roles, so that a host installs them without a network.
 """
 
 from __future__ import annotations
@@ -70,12 +70,15 @@ def ensure_tools() -> list[str]:
 
 
 def ensure_programs(wanted: Mapping[str, str], *, path: str | None = None) -> None:
-    """Install the packages (program → package) of programs that are missing in ``path`` (default: the PATH)."""
+    """Install the packages of programs in ``wanted`` (program → package) that are missing in ``path``.
+
+    The default path is the PATH of this process.
+    """
     _ensure_packages({wanted[program] for program in missing_programs(wanted, path=path)})
 
 
 def missing_programs(wanted: Iterable[str], *, path: str | None = None) -> list[str]:
-    """Return the programs that are missing in ``path`` (default: the PATH), in the given order."""
+    """Return the ``wanted`` programs that are missing in ``path`` (default: the PATH), in the same order."""
     return [program for program in wanted if not shutil.which(program, path=path)]
 
 
@@ -91,7 +94,7 @@ def _ensure_packages(missing: set[str]) -> list[str]:
 
 @contextmanager
 def _no_service_starts() -> Iterator[None]:
-    """Prevent packages from starting services, with Debian's policy-rc.d."""
+    """Prevent packages from starting services during the context, with Debian's policy-rc.d."""
     if POLICY.exists():
         yield
         return
@@ -114,7 +117,7 @@ def _install(missing: set[str]) -> list[str]:
 
 
 def ensure_base(distro: Distro, cache: Path) -> Path:
-    """Return the root filesystem of ``distro``. Build it first if the current recipe has no image."""
+    """Return the base image of ``distro``, a directory. Build it first if the current recipe has no image."""
     recipe = _recipe(distro)
     key = hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()[:12]
     base = cache / "base" / f"{distro}-{key}"
@@ -131,7 +134,7 @@ def ensure_base(distro: Distro, cache: Path) -> Path:
 
 
 def _prune(current: Path) -> None:
-    """Delete unused images of earlier recipes."""
+    """Delete unused images of earlier recipes for the same distribution as ``current``."""
     mounts = Path("/proc/self/mountinfo").read_text()
     records = (
         f for kind in ("hosts/*/host.json", "snapshots/*/snapshot.json") for f in state_directory().glob(f"*/{kind}")
@@ -144,7 +147,7 @@ def _prune(current: Path) -> None:
 
 
 def _recipe(distro: Distro) -> dict[str, object]:
-    """Return all inputs of an image, whose hash is part of the image's name."""
+    """Return all inputs of the base image of ``distro``. Their hash is part of the image's name."""
     return {
         "recipe": RECIPE,
         "distro": distro,
@@ -159,13 +162,13 @@ def _recipe(distro: Distro) -> dict[str, object]:
 
 
 def _prefilled(distro: Distro) -> tuple[str, ...]:
-    """Return the packages to download into the image; none for trixie."""
+    """Return the packages whose downloads the image of ``distro`` contains; none for trixie."""
     of_bookworm = GCC_10[:1] if distro == "bookworm" else ()
     return () if distro == "trixie" else (*PREFILLED, *of_bookworm)
 
 
 def _sources(distro: Distro) -> tuple[str, ...]:
-    """Return apt sources on this machine's mirrors; empty: mmdebstrap's default."""
+    """Return lines of apt sources on this machine's mirrors; empty if mmdebstrap's default applies."""
     mirrors = surroundings.debian_mirrors()
     if mirrors is None:
         return ()
@@ -184,7 +187,7 @@ def _components(distro: Distro) -> str:
 
 @contextmanager
 def _scratch(base: Path) -> Iterator[Path]:
-    """Yield a temporary directory beside ``base``, and remove it at the end. Any earlier one is removed first."""
+    """Yield a temporary directory beside ``base``, and remove it at the end. A leftover one is removed first."""
     root = base.with_name(f".building-{base.name}")
     shutil.rmtree(root, ignore_errors=True)
     try:
@@ -194,7 +197,7 @@ def _scratch(base: Path) -> Iterator[Path]:
 
 
 def _build(distro: Distro, root: Path, log: Path) -> None:
-    """Create the root filesystem in ``root``; programs write to ``log``."""
+    """Create the root filesystem of ``distro`` in ``root``; programs write their output to ``log``."""
     print(f"lab: building the {distro} base image (a minute or two, once; log {log})", file=sys.stderr, flush=True)
     log.unlink(missing_ok=True)
     excludes = [f"--dpkgopt=path-exclude=/usr/share/{part}/*" for part in ("man", "doc", "info", "locale")]
@@ -218,9 +221,7 @@ def _build(distro: Distro, root: Path, log: Path) -> None:
 
 
 def _settle(distro: Distro, root: Path, log: Path) -> None:
-    """Turn a bootstrapped root filesystem into the image of a host: with login user and certificates, without host
-    keys.
-    """
+    """Turn a bootstrapped root filesystem into a base image, with login user and certificates, without host keys."""
     for name, text in surroundings.certificates().items():
         (root / "usr/local/share/ca-certificates" / name).write_text(text)
     run_logged([*_in(root), "update-ca-certificates"], log)
@@ -239,7 +240,7 @@ def _settle(distro: Distro, root: Path, log: Path) -> None:
 
 
 def _deb822(apt: Path) -> None:
-    """Move a bootstrap's apt sources to a file in deb822 format, as in Debian 12's images."""
+    """Move apt sources from sources.list to a file in deb822 format, as in Debian 12's images."""
     stanzas = []
     for line in filter(None, (apt / "sources.list").read_text().splitlines()):
         kind, uri, suite, *components = re.sub(r"\[.*?\] ", "", line).split()
@@ -251,7 +252,7 @@ def _deb822(apt: Path) -> None:
 
 
 def _compiler_of_bullseye(apt: Path) -> None:
-    """Let apt install gcc 10 from Debian 11 (docs/operators/stacks.md)."""
+    """Let a Debian 12 host's apt install gcc 10 from Debian 11 (docs/operators/stacks.md)."""
     (uri,) = re.findall(r"(?m)^URIs: (.*)\nSuites: bookworm$", (apt / "sources.list.d/debian.sources").read_text())
     stanza = f"Types: deb\nURIs: {uri}\nSuites: bullseye\nComponents: main\n{SIGNED_BY}\n"
     (apt / "sources.list.d/bullseye.sources").write_text(stanza)

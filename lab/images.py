@@ -1,7 +1,7 @@
-"""Container images for lab hosts, which reach no registry: built here and kept as archives of `docker save`.
+"""Container images for lab hosts, which cannot reach a registry: built here, kept as archives of `docker save`.
 
-An image has Debian 11, Python 3.9 and the requested wheels, the tag of the image that it replaces, and a label that
-identifies it as a stand-in.
+An image has Debian 11, Python 3.9 and the requested wheels. It has the tag of the image that it replaces, and a label
+that says so.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ SERVING = Image(
 
 
 def load(machine: Machine, image: Image) -> None:
-    """Load the image into Docker on a running host; build it first if it is missing."""
+    """Load ``image`` into Docker on a running host; build it first if it is missing."""
     with ensure(image).open("rb") as archive:
         done = subprocess.run(inside(machine, ["docker", "load"]), stdin=archive, capture_output=True, check=False)
     if done.returncode != 0:
@@ -116,7 +116,7 @@ def load(machine: Machine, image: Image) -> None:
 
 
 def ensure(image: Image, cache: Path | None = None) -> Path:
-    """Return the archive of the image. Build it first if the current recipe has none."""
+    """Return the path of the archive of ``image``. Build it first if the current recipe has none."""
     cache = cache or cache_directory()
     base = ensure_base("bullseye", cache)
     archive = cache / "images" / f"{image.file_stem}-{_key(image, base)}.tar"
@@ -172,14 +172,14 @@ def _build(image: Image, base: Path, cache: Path, scratch: Path, archive: Path) 
 
 
 def _layer(target: Path, root: Path, parts: Sequence[str], *, empty: Sequence[str] = ()) -> Path:
-    """Write parts of a root filesystem as a layer. Directories in ``empty`` have no contents."""
+    """Write the directories ``parts`` of ``root`` as a layer. Directories in ``empty`` have no contents."""
     options = ["--sort=name", "--numeric-owner", "--mtime=@0", *(f"--exclude=./{part}/*" for part in empty)]
     run(["tar", *options, "-C", root, "-cf", target, *(f"./{part}" for part in parts)])
     return target
 
 
 def _layers_of(archive: Path, scratch: Path) -> list[Path]:
-    """Extract the layers of an existing image unchanged, so that a host loads a shared layer only once."""
+    """Extract the layers of the image in ``archive`` unchanged, so that a host loads a shared layer only once."""
     with tarfile.open(archive) as tar:
         manifest = tar.extractfile("manifest.json")
         assert manifest is not None
@@ -189,7 +189,7 @@ def _layers_of(archive: Path, scratch: Path) -> list[Path]:
 
 
 def _of_files(image: Image, target: Path) -> Path:
-    """Write the image's own files as a layer; files in a directory ``bin`` are executable."""
+    """Write the ``files`` of ``image`` as a layer; files in a directory ``bin`` are executable."""
     with tarfile.open(target, "w", format=tarfile.GNU_FORMAT) as tar:
         for name, place in image.files:
             content = (CHECKOUT / place).read_bytes()
@@ -199,7 +199,7 @@ def _of_files(image: Image, target: Path) -> Path:
 
 @contextmanager
 def _installed(image: Image, base: Path, cache: Path, scratch: Path) -> Iterator[tuple[Path, Path]]:
-    """Install the image's requirements on the base; yield the directories of the added files and of all files."""
+    """Install the requirements of ``image`` on ``base``; yield the directories of the added files and of all files."""
     upper, work, merged, given = (scratch / name for name in ("upper", "work", "merged", "given"))
     for directory in (upper, work, merged, given):
         directory.mkdir()
@@ -229,7 +229,7 @@ def _installed(image: Image, base: Path, cache: Path, scratch: Path) -> Iterator
 
 
 def _wheelhouse(cache: Path, target: Path) -> None:
-    """Unpack the wheels of TensorFlow from the lab's stack."""
+    """Unpack the wheels of the TensorFlow in the lab's stack into ``target``."""
     out = cache / "vendor" / Profile.SMALL
     out.mkdir(parents=True, exist_ok=True)
     wheels.build(out, Profile.SMALL)
@@ -238,7 +238,7 @@ def _wheelhouse(cache: Path, target: Path) -> None:
 
 
 def _describe(image: Image, layers: Sequence[Path], tar: tarfile.TarFile) -> None:
-    """Write the archive in the format of `docker save`."""
+    """Write ``image`` with its ``layers`` to ``tar`` in the format of `docker save`."""
     digests = [sha256_of(layer) for layer in layers]
     created = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     config = {

@@ -40,9 +40,10 @@ def publish(lab: Lab) -> None:
 
 
 def known_hosts(lab: Lab, records: dict[str, HostRecord], have: Iterable[str]) -> list[str]:
-    """Return the new lines of known_hosts; ``have``: its current lines.
+    """Return the new lines of the lab's known_hosts file; ``have`` are its current lines.
 
-    The lines of hosts that were installed from a seed are kept, because the lab did not generate their keys.
+    The lines of hosts that were installed from a seed (an installer's settings) are kept, because the lab did not
+    generate their keys.
     """
     lines, others = [], set()
     for name, record in records.items():
@@ -62,7 +63,7 @@ def _named(line: str) -> set[str]:
 
 
 def inventory(lab: Lab, records: dict[str, HostRecord]) -> dict[str, Any]:
-    """Return the contents of the inventory file."""
+    """Return the contents of the lab's inventory file."""
     hosts = {name: _variables(lab, record) for name, record in records.items()}
     common = {
         "ansible_user": USER,
@@ -91,7 +92,7 @@ def _variables(lab: Lab, record: HostRecord) -> dict[str, Any]:
 
 
 def _bmc(lab: Lab) -> dict[str, str]:
-    """Return the inventory variables that all BMCs share."""
+    """Return the inventory variables that are the same for the BMCs of all hosts."""
     known = Credentials.read(lab)
     return {
         "hostwright_bmc": lab.bmc_url,
@@ -102,12 +103,12 @@ def _bmc(lab: Lab) -> dict[str, str]:
 
 
 def _console(lab: Lab, host: str) -> str:
-    """Return the command that prints a host's console."""
+    """Return the shell command that prints the console output of ``host``."""
     return sh("invoke lab.console --hosts %s", host) if lab.name == DEFAULT_NAME else _command(lab, "console", host)
 
 
 def _command(lab: Lab, verb: str, host: str) -> str:
-    """Return the shell command that runs a lab verb in any directory."""
+    """Return the shell command that runs ``python -m lab`` with ``verb`` for ``host``, from any directory."""
     place = sh("cd %s && HOSTWRIGHT_LAB_STATE=%s ", CHECKOUT, lab.root)
     return place + sh("%s -m lab %s --name %s --hosts %s", sys.executable, verb, lab.name, host)
 

@@ -1,7 +1,7 @@
 """Memory, CPU and process limits for Docker containers on lab hosts, if this machine has the cgroup controllers.
 
-With controllers of cgroup v1, a boot unit makes them writable in the host. Without controllers, the boot unit records
-the reason on the host, and tests that need limits are skipped.
+A boot unit in the host makes controllers of cgroup v1 writable. Without controllers, it records the reason on the host,
+and tests that need limits are skipped.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ExecStart=/{_PROGRAM}
 
 
 def install(root: Path) -> None:
-    """Write the boot unit into the root filesystem of a host that is off."""
+    """Write the boot unit for limits into ``root``, the root filesystem of a host that is off."""
     program = root / _PROGRAM
     program.parent.mkdir(parents=True, exist_ok=True)
     program.write_text(_SCRIPT.read_text())
@@ -42,6 +42,6 @@ def install(root: Path) -> None:
 
 
 def why_not(note: str) -> str:
-    """Return why Docker cannot limit containers, from the host's ``note``; else empty."""
+    """Return why Docker cannot limit containers, from ``note`` of the host's boot unit; empty if it can."""
     note = note.strip() or "not in force: the host noted nothing at boot"
     return "" if note.startswith(_IN_FORCE) else note

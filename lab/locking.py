@@ -13,7 +13,7 @@ _DIRECTORY = Path("/run/hostwright-lab")
 
 @contextmanager
 def locked(name: str) -> Iterator[None]:
-    """Hold the machine-wide lock ``name`` during the body."""
+    """Hold the machine-wide lock ``name`` during the context."""
     _DIRECTORY.mkdir(mode=0o700, exist_ok=True)
     with (_DIRECTORY / f"{name}.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -90,7 +90,7 @@ def _is_virtual(machine: Machine) -> bool:
 
 
 def attach(machine: Machine, record: HostRecord) -> None:
-    """Mount the host's root filesystem on its base image, unless it is mounted."""
+    """Mount the host's root filesystem, an overlay on its base image, unless it is mounted."""
     if mounted(machine.merged):
         return
     options = HostOptions.from_json(record.options)
@@ -107,8 +107,9 @@ def attach(machine: Machine, record: HostRecord) -> None:
 
 
 def _give_docker(machine: Machine, record: HostRecord, directory: Path) -> None:
-    """Create the host's /var/lib/docker, empty or from the snapshot, outside the overlay, on which Docker does not
-    work.
+    """Create the host's /var/lib/docker in ``directory``: empty, or copied from the host's snapshot.
+
+    Docker does not work on an overlay, so this directory is outside the host's overlay.
     """
     if directory.exists():
         return
@@ -122,14 +123,14 @@ def _give_docker(machine: Machine, record: HostRecord, directory: Path) -> None:
 
 
 def detach(machine: Machine) -> None:
-    """Unmount the root filesystem of a host that is off. Raises `LabError` if a process still uses it."""
+    """Unmount the root filesystem of a host that is off. Raises `LabError` if a process still uses this filesystem."""
     for point in (machine.merged, machine.directory / "disk"):
         if mounted(point):
             run(["umount", point])
 
 
 def discard(machine: Machine) -> None:
-    """Discard everything that a host, which is off, wrote since its installation or its snapshot."""
+    """Discard everything that a host wrote since its installation or its snapshot. The host must be off."""
     detach(machine)
     trash = Path(tempfile.mkdtemp(prefix="trash-", dir=machine.directory))
     for name in ("upper", "work", "docker", "disk.img"):
@@ -140,12 +141,12 @@ def discard(machine: Machine) -> None:
 
 
 def _disk(machine: Machine, options: HostOptions) -> Path:
-    """Return the directory with all writes of the host."""
+    """Return the directory that contains everything that the host has written."""
     return machine.directory / "disk" if options.disk_bytes else machine.directory
 
 
 def power_off(machine: Machine) -> None:
-    """Kill all processes of the host with SIGKILL, as a power failure does. Its disk stays as it is."""
+    """Kill all processes of the host with SIGKILL, as a power failure does. The host's disk stays as it is."""
     cgroups.kill(machine.cgroup)
     cgroups.remove(machine.cgroup)
 
@@ -159,7 +160,7 @@ def erase(machine: Machine) -> None:
 
 
 def wait_for_ssh(machine: Machine, timeout_s: float | None = None) -> None:
-    """Wait until users can log in over SSH. Raises `LabError` if the host ends first, or at the timeout."""
+    """Wait until users can log in over SSH. Raises `LabError` if the host ends first, or after ``timeout_s``."""
 
     def up() -> bool:
         if answers(machine) and admits(machine):
@@ -185,7 +186,7 @@ def answers(machine: Machine) -> bool:
 
 
 def admits(machine: Machine) -> bool:
-    """Return whether users can log in: when sshd responds, pam_nologin may still reject them."""
+    """Return whether users can log in. When sshd responds, pam_nologin may still reject them."""
     if _is_virtual(machine):
         return exec_in(machine, ["true"]).returncode == 0
     found = _leader(cgroups.processes(machine.cgroup))
@@ -193,20 +194,20 @@ def admits(machine: Machine) -> bool:
 
 
 def memory_bytes(machine: Machine) -> int:
-    """Return the bytes of memory used by the host, including its page cache; 0 if it is off."""
+    """Return the bytes of memory that the host uses, including its page cache; 0 if the host is off."""
     return cgroups.memory_bytes(machine.cgroup)
 
 
 def exec_in(machine: Machine, argv: Sequence[str], *, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    """Run a program as root in the host, without network or sshd, and return the completed process.
+    """Run the program ``argv`` as root in the host, and return the completed process.
 
-    Raises `LabError` if the host is off.
+    Only a virtual machine needs its network and sshd for that. Raises `LabError` if the host is off.
     """
     return attend(inside(machine, argv), stdin=stdin)
 
 
 def inside(machine: Machine, argv: Sequence[str]) -> list[str]:
-    """Return the command that runs ``argv`` as root in the host. Raises `LabError` if the host is off.
+    """Return the command that runs the program ``argv`` as root in the host. Raises `LabError` if the host is off.
 
     For a virtual machine, the command is ssh with sudo.
     """
@@ -219,7 +220,7 @@ def inside(machine: Machine, argv: Sequence[str]) -> list[str]:
 
 
 def console(machine: Machine, *argv: str) -> str:
-    """Run a program in the host and return its output. Raises `LabError` if the program fails."""
+    """Run the program ``argv`` as root in the host and return its output. Raises `LabError` if the program fails."""
     done = exec_in(machine, argv)
     if done.returncode != 0:
         words, output = " ".join(argv)[:300], (done.stderr or done.stdout)[-500:]
@@ -228,7 +229,7 @@ def console(machine: Machine, *argv: str) -> str:
 
 
 def why_no_limits(machine: Machine) -> str:
-    """Return why Docker cannot limit containers on the running host; else empty (see `lab.limits`)."""
+    """Return why Docker on the running host cannot limit containers; empty if it can (see `lab.limits`)."""
     return limits.why_not(exec_in(machine, ["cat", limits.NOTE]).stdout)
 
 
@@ -241,14 +242,14 @@ def leader(machine: Machine) -> int:
 
 
 def _orphaned(machine: Machine) -> bool:
-    """Return whether the host runs without its nspawn process, as after the kill of its supervisor."""
+    """Return whether the host runs without its systemd-nspawn process, as after the kill of its supervisor."""
     processes = cgroups.processes(machine.cgroup)
     found = _leader(processes)
     return found is not None and found[1] not in processes
 
 
 def _leader(processes: set[int]) -> tuple[int, int] | None:
-    """Return (process id, parent's id) of the host's PID 1 among ``processes``; ``None`` while the host reboots."""
+    """Return (process id, parent's id) of the host's PID 1 among ``processes``; ``None`` during a reboot."""
     for pid in processes:
         try:
             lines = Path(f"/proc/{pid}/status").read_text().splitlines()
@@ -262,7 +263,7 @@ def _leader(processes: set[int]) -> tuple[int, int] | None:
 
 
 def _nspawn(machine: Machine, options: HostOptions) -> list[str]:
-    """Return the command that boots the host and runs until it powers off."""
+    """Return the command that boots a container host and runs until the host powers off."""
     vendor = vendor_apt(machine.lab, options.profile)
     vendor.mkdir(parents=True, exist_ok=True)
     return [
@@ -281,7 +282,7 @@ def _nspawn(machine: Machine, options: HostOptions) -> list[str]:
 
 
 def _hierarchy(distro: Distro) -> tuple[str, ...]:
-    """Return nspawn's setting of the cgroup hierarchy for the host.
+    """Return the environment variable that sets the host's cgroup hierarchy for systemd-nspawn, or nothing.
 
     By default, hosts get this machine's hierarchy with its controllers. trixie's systemd boots only with cgroup v2.
     """

@@ -28,9 +28,10 @@ def mounted(path: Path) -> bool:
 
 
 def mount_overlay(lower: Path, upper: Path, work: Path, target: Path, *, between: Sequence[Path] = ()) -> None:
-    """Mount ``upper`` over ``lower`` at ``target``: writes go to ``upper``.
+    """Mount ``upper`` over ``lower`` at ``target`` as an overlay: writes go to ``upper``.
 
-    ``between`` are read-only layers above ``lower``, topmost first, which must not change.
+    ``work`` is the overlay's working directory. ``between`` are read-only layers above ``lower``, topmost first, which
+    must not change.
     """
     layers = ":".join(str(layer) for layer in (*between, lower))
     options = f"lowerdir={layers},upperdir={upper},workdir={work}"

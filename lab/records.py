@@ -17,7 +17,7 @@ SLOTS = 2 ** (LAB_PREFIX - BLOCK.prefixlen)
 
 @dataclass(frozen=True, slots=True)
 class HostRecord:
-    """Record of one host. It is written last, so that a host without a record is incomplete."""
+    """Record of one host. It is written last, so a host without a record is incomplete."""
 
     name: str
     index: int  #: number of the host from 1 to 999, kept across resets. The number determines IP and MAC address.
@@ -47,7 +47,7 @@ class Snapshot:
 
     @property
     def layer(self) -> Path:
-        """Overlay layer of the snapshot: what the frozen host wrote on top of the parent."""
+        """Overlay layer of the snapshot: the frozen host's writes on top of the parent snapshot or base image."""
         return self.directory / "upper"
 
     @property
@@ -57,7 +57,7 @@ class Snapshot:
 
 
 def read_record(directory: Path) -> HostRecord:
-    """Return the record in a host's directory. Raises `LabError` if it has none."""
+    """Return the record of a host from its ``directory``. Raises `LabError` if the host has none."""
     try:
         return HostRecord(**json.loads((directory / "host.json").read_text()))
     except FileNotFoundError as error:
@@ -67,12 +67,12 @@ def read_record(directory: Path) -> HostRecord:
 
 
 def write_record(directory: Path, record: HostRecord) -> None:
-    """Write the record of a completed host."""
+    """Write the record of a completely created host into its ``directory``."""
     write_atomically(directory / "host.json", json.dumps(asdict(record), indent=1))
 
 
 def read_records(lab: Lab) -> dict[str, HostRecord]:
-    """Return the records of all completed hosts of a lab: name → record."""
+    """Return the records of all completely created hosts of a lab: name → record."""
     files = sorted((lab.state / "hosts").glob("*/host.json"))
     return {file.parent.name: read_record(file.parent) for file in files}
 
@@ -93,7 +93,7 @@ def read_snapshots(lab: Lab) -> dict[str, Snapshot]:
 
 
 def write_snapshot(directory: Path, snapshot: Snapshot) -> None:
-    """Write the record of a snapshot into its temporary directory."""
+    """Write the record of ``snapshot`` into its temporary ``directory``."""
     values = {field.name: getattr(snapshot, field.name) for field in fields(snapshot) if field.name != "lab"}
     write_atomically(directory / "snapshot.json", json.dumps(values, indent=1))
 
@@ -122,7 +122,7 @@ def find_lab(name: str = DEFAULT_NAME) -> Lab | None:
 
 
 def open_lab(name: str = DEFAULT_NAME) -> Lab:
-    """Return the lab ``name``; a new lab gets the first free network."""
+    """Return the lab ``name``. If it does not exist, create it with the first free network."""
     Lab(name)  # `Lab` raises an error for an invalid name before anything is written
     root = state_directory()
     root.mkdir(parents=True, exist_ok=True)
@@ -149,6 +149,6 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def give_to_user(path: Path) -> None:
-    """Make the caller of sudo, if any, the owner of a path, so that ordinary commands can read it."""
+    """Make the user who called sudo, if any, the owner of ``path``, so that commands without root can read it."""
     if "SUDO_UID" in os.environ:
         os.chown(path, int(os.environ["SUDO_UID"]), int(os.environ["SUDO_GID"]))

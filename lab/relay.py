@@ -1,6 +1,7 @@
 """Bad connections: a TCP relay between a controller and one host, which damages the traffic.
 
-Real: the bytes, both TCP connections, and the reactions of SSH and both programs. Stand-in: the cause of the damage.
+The bytes, both TCP connections, and the reactions of SSH and of the programs at both ends are real. Only the cause of
+the damage is not.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _ABORT = struct.pack("ii", 1, 0)  # value of SO_LINGER (on, 0 s) with which clos
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A disturbance of a connection after ``after_bytes`` in one direction.
+    """A disturbance of a relayed connection after ``after_bytes`` in one direction.
 
     ``cut`` resets both ends, ``flip`` inverts the next byte, ``stall`` stops all traffic in both directions.
     """
@@ -38,7 +39,7 @@ class Trouble:
 
 @dataclass(slots=True)
 class Relay:
-    """A running relay: its inventory values and its counters."""
+    """A running relay: its address and host key for an inventory, and its counters."""
 
     host: str
     port: int
@@ -66,8 +67,10 @@ class Relay:
             self._links.append(_Link(self, near, far))
 
     def claims(self, toward: Direction, passed: int, size: int) -> int | None:
-        """Return the offset of the disturbance in the next ``size`` bytes, and count it in ``troubled``; ``None``
-        without one.
+        """Return the offset of the disturbance in the next ``size`` bytes; ``None`` if it is not in them.
+
+        ``passed`` is the number of bytes already relayed in the direction ``toward``. The disturbance is counted in
+        ``troubled``.
         """
         trouble = self.trouble
         if trouble is None or trouble.toward != toward or not passed <= trouble.after_bytes < passed + size:
@@ -79,7 +82,7 @@ class Relay:
         return trouble.after_bytes - passed
 
     def stop(self) -> None:
-        """End all connections."""
+        """End all relayed connections."""
         for link in self._links:
             link.end()
 
@@ -114,7 +117,7 @@ class _Link:
         sink.shutdown(socket.SHUT_WR)
 
     def _disturb(self, sink: socket.socket, data: bytes, begin: int) -> bytes:
-        """Disturb the connection; return the bytes that may still be sent."""
+        """Disturb the connection at the offset ``begin`` in ``data``; return the bytes that may still be sent."""
         what = self._relay.trouble.what if self._relay.trouble else ""
         if what == "flip":
             return data[:begin] + bytes((data[begin] ^ 0xFF,)) + data[begin + 1 :]
@@ -125,7 +128,7 @@ class _Link:
         return b""
 
     def _abort(self) -> None:
-        """Reset both connections."""
+        """Reset the TCP connections at both ends."""
         for end in self._ends:
             with contextlib.suppress(OSError):
                 end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _ABORT)
@@ -133,7 +136,7 @@ class _Link:
             end.close()
 
     def end(self) -> None:
-        """Close both ends and wait for the threads."""
+        """Close the TCP connections at both ends, and wait for the threads."""
         for end in self._ends:
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
@@ -145,7 +148,10 @@ class _Link:
 
 @contextmanager
 def relay(machine: Machine, trouble: Trouble | None = None, *, port: int = 22) -> Iterator[Relay]:
-    """Relay a free loopback port of this machine to ``port`` of the host during the body, with ``trouble`` if given."""
+    """Relay a free loopback port of this machine to ``port`` of the host during the context.
+
+    ``trouble`` is the disturbance of the connections, if any.
+    """
     with socket.create_server((_LOOPBACK, 0)) as listener:
         own = listener.getsockname()[1]
         key = " ".join(read_record(machine.directory).host_key.split()[:2])

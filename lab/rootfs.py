@@ -21,12 +21,12 @@ _APT_TIMERS = ("apt-daily.timer", "apt-daily-upgrade.timer", "apt-daily.service"
 
 
 def vendor_apt(lab: Lab, profile: str) -> Path:
-    """Return the directory of the vendor's apt repositories for ``profile`` on this machine."""
+    """Return the directory on this machine of the vendor's apt repositories for ``profile``."""
     return lab.cache / "vendor" / profile / "apt"
 
 
 def personalise(machine: Machine, options: HostOptions) -> None:
-    """Write the files of a fresh installation into the mounted root of ``machine``."""
+    """Write the files of a fresh installation with ``options`` into the mounted root of ``machine``."""
     root = machine.merged
     files = {
         "hostname": f"{machine.name}\n",
@@ -82,7 +82,7 @@ def _sudo(root: Path, options: HostOptions) -> None:
 
 
 def _headers_repository(root: Path, vendor: Path) -> None:
-    """Add the repository of kernel headers and its index to the host's apt."""
+    """Add the apt repository of kernel headers in ``vendor``, and its index, to the host's apt."""
     repository = vendor / "headers"
     if not (repository / "Packages").exists():
         return

@@ -38,7 +38,7 @@ _IDENTITY = (*_HOST_KEY, "etc/machine-id")
 
 
 def freeze(machine: Machine, name: str) -> Snapshot:
-    """Shut the host down and make a snapshot of its disk. The host stays off, based on the snapshot.
+    """Shut the host down and make the snapshot ``name`` of its disk. The host stays off, based on the snapshot.
 
     To save a disk in the middle of a write, call `power_off` first. Raises `LabError` if the name exists, if the host
     has a separate disk, or if the shutdown times out.
@@ -65,10 +65,10 @@ def freeze(machine: Machine, name: str) -> Snapshot:
 
 
 def thaw(machine: Machine, snapshot: Snapshot, *, wait: bool = True) -> None:
-    """Power the host off, discard its writes, and boot it from the snapshot; wait until users can log in.
+    """Power the host off, discard its writes, and boot it from ``snapshot``.
 
-    The host keeps its name, address, host key and options. Raises `LabError` if the snapshot is of another lab or
-    distribution.
+    With ``wait``, wait until users can log in. The host keeps its name, address, host key and options. Raises
+    `LabError` if the snapshot is of another lab or distribution.
     """
     record = read_record(machine.directory)
     if (snapshot.lab.name, snapshot.base) != (machine.lab.name, record.base):
@@ -91,7 +91,7 @@ def thaw(machine: Machine, snapshot: Snapshot, *, wait: bool = True) -> None:
 
 
 def drop(snapshot: Snapshot) -> None:
-    """Delete a snapshot. Raises `LabError` if a host or another snapshot is based on it."""
+    """Delete ``snapshot``. Raises `LabError` if a host or another snapshot is based on it."""
     with locked(f"lab-{snapshot.lab.name}"):
         users = [name for name, record in read_records(snapshot.lab).items() if record.snapshot == snapshot.name]
         users += [name for name, other in read_snapshots(snapshot.lab).items() if other.parent == snapshot.name]
@@ -101,7 +101,7 @@ def drop(snapshot: Snapshot) -> None:
 
 
 def shut_down(machine: Machine, timeout_s: float = SHUTDOWN_TIMEOUT_S) -> None:
-    """Shut the host down with systemctl, unless it is off, and wait. Raises `LabError` at the timeout."""
+    """Shut the host down with systemctl, unless it is off, and wait. Raises `LabError` after ``timeout_s``."""
     if not running(machine):
         return
     exec_in(machine, ["systemctl", "--no-block", "poweroff"])
@@ -128,7 +128,7 @@ def settle(machine: Machine, options: HostOptions, snapshot: Snapshot | None) ->
 
 
 def keep_identity(machine: Machine) -> str:
-    """Copy the host's identity beside its disk, for `thaw`; return its public host key."""
+    """Copy the host's SSH host key and machine ID beside its disk, for `thaw`; return the public host key."""
     kept = machine.directory / "identity"
     kept.mkdir(exist_ok=True)
     for part in _IDENTITY:
@@ -137,7 +137,7 @@ def keep_identity(machine: Machine) -> str:
 
 
 def restore_identity(machine: Machine) -> None:
-    """Restore the identity that `keep_identity` copied."""
+    """Restore the SSH host key and machine ID that `keep_identity` copied."""
     for part in _IDENTITY:
         shutil.copy2(machine.directory / "identity" / Path(part).name, machine.merged / part)
 

@@ -1,4 +1,4 @@
-"""Generator of the lab's stack files: the real stack, with vendor files that were built here instead of downloaded.
+"""Generator of the lab's stack files: a real stack, with vendor files that were built here instead of downloaded.
 
 Also writes stacks for upgrades (another driver, another TensorFlow) and the stack of Debian 12.
 """
@@ -57,7 +57,7 @@ _NEEDED = ("driver", "fabric-manager", "cuda-repository", "cuda-pin", "cudnn", K
 
 
 def write(vendor: Path, dest: Path) -> Path:
-    """Write the stack for the vendor files in `vendor` to `dest`, and upgrade stacks beside it; return `dest`."""
+    """Write the stack for the vendor files in ``vendor`` to ``dest``, and upgrade stacks beside it; return ``dest``."""
     profile, files = read_manifest(vendor)
     _write(dest, compose(files, vendor, profile.value))
     for name, values in variants(files, vendor, dest.stem).items():
@@ -67,7 +67,7 @@ def write(vendor: Path, dest: Path) -> Path:
 
 
 def _write(dest: Path, values: dict[str, Any]) -> None:
-    """Replace a stack file atomically if its content changes."""
+    """Replace the stack file ``dest`` atomically, if ``values`` differ from its content."""
     text = _HEADER + yaml.safe_dump(values, sort_keys=False, width=120)
     if not dest.is_file() or dest.read_text() != text:
         dest.parent.mkdir(parents=True, exist_ok=True)
@@ -77,7 +77,10 @@ def _write(dest: Path, values: dict[str, Any]) -> None:
 
 
 def compose(files: Iterable[VendorFile], vendor: Path, profile: str) -> dict[str, Any]:
-    """Return the content of the stack file. Raises `VendorBuildError` if the manifest lacks a required file."""
+    """Return the content of the lab's stack file for the vendor files in ``vendor``.
+
+    Raises `VendorBuildError` if ``files``, the manifest of ``vendor``, lacks a required file.
+    """
     by_artifact: dict[str, VendorFile] = {}
     for file in files:
         by_artifact.setdefault(file.artifact, file)  # `setdefault` keeps the first version, which the stack uses
@@ -109,7 +112,7 @@ def compose(files: Iterable[VendorFile], vendor: Path, profile: str) -> dict[str
 
 
 def variants(files: Iterable[VendorFile], vendor: Path, base: str) -> dict[str, dict[str, Any]]:
-    """Return the stacks beside the lab's stack `base`, by name, for which vendor files were built."""
+    """Return name → content of the stacks beside the lab's stack ``base`` for which vendor files were built."""
     by_artifact = {file.artifact: file for file in files}
     found: dict[str, dict[str, Any]] = {}
     runfile, manager = (by_artifact.get(f"{name}-{driver.UPGRADE}") for name in ("driver", "fabric-manager"))
@@ -152,7 +155,10 @@ def variants(files: Iterable[VendorFile], vendor: Path, base: str) -> dict[str, 
 
 
 def write_real(file: VendorFile, out: Path, base: Path) -> None:
-    """Write the stacks with NVIDIA's own driver or cuDNN (`file`, in `out`) beside the lab's stack file `base`."""
+    """Write the stacks with NVIDIA's own driver or cuDNN beside the lab's stack file ``base``.
+
+    The driver or cuDNN is ``file`` in the directory ``out``.
+    """
     for name, below in real_bases(base.stem, file.artifact).items():
         if base.with_name(f"{below}.yml").is_file():
             dest = base.with_name(f"{name}.yml")
@@ -161,8 +167,9 @@ def write_real(file: VendorFile, out: Path, base: Path) -> None:
 
 
 def write_of_debian(base: Path, distro: Distro) -> None:
-    """Write the stack of a host with Debian's own driver beside the lab's stack file `base`. For Debian 13, it has
-    PyTorch.
+    """Write the stack of a host with Debian's own driver beside the lab's stack file ``base``.
+
+    For Debian 13, this stack also has PyTorch.
     """
     lab = yaml.safe_load(base.read_text())
     values = {
@@ -180,7 +187,10 @@ def write_of_debian(base: Path, distro: Distro) -> None:
 
 
 def of_today() -> dict[str, str]:
-    """Return the Debian stacks with a `.run` driver, by driver version, except those with the proprietary module."""
+    """Return name → driver version of the Debian stacks with a `.run` driver.
+
+    Stacks with the proprietary module are left out.
+    """
     found = {}
     for listed in Fleet.load(CHECKOUT / "inventory").stacks():
         if listed.standard and listed.stack and listed.stack.distributions.get("debian"):
@@ -191,9 +201,9 @@ def of_today() -> dict[str, str]:
 
 
 def write_repackaged(base: Path, key: VendorFile, out: Path) -> None:
-    """Write each stack of `of_today` beside the lab's stack file `base`, with its driver as packages.
+    """Write each stack of `of_today` beside the lab's stack file ``base``, with its driver as packages.
 
-    The packages come from the repository whose key is `key`, in `out`.
+    The packages come from a repository in ``out``, whose signing key is ``key``.
     """
     lab = yaml.safe_load(base.read_text())
     for name, version in of_today().items():
@@ -225,7 +235,7 @@ def write_repackaged(base: Path, key: VendorFile, out: Path) -> None:
 
 
 def packages_of_debian() -> tuple[str, ...]:
-    """Return the packages of the stack `OF_DEBIAN`, as ``name=version``."""
+    """Return the driver packages of the stack `OF_DEBIAN`, as ``name=version``."""
     section = yaml.safe_load((CHECKOUT / "inventory/stacks" / f"{OF_DEBIAN}.yml").read_text())["driver"]
     return tuple(f"{name}={version}" for name, version in section["packages"].items())
 
@@ -251,7 +261,10 @@ def _with_r535() -> dict[str, Any]:
 
 
 def real_bases(base: str, what: str) -> dict[str, str]:
-    """Return the stacks with the real driver or cuDNN (`what`), one per distribution: name → stack that it extends."""
+    """Return the stacks with the real driver or cuDNN, as name → stack that it extends, one per distribution.
+
+    ``what`` is ``driver`` or ``cudnn``, and ``base`` the name of the lab's stack.
+    """
     upgrade = f"{base}-{driver.UPGRADE.rpartition('.')[0]}"
     bases = {base: upgrade if what == "driver" else base}
     bases |= {f"{base}-{variant}": f"{base}-{variant}" for variant in VARIANTS.values()}
@@ -259,8 +272,9 @@ def real_bases(base: str, what: str) -> dict[str, str]:
 
 
 def _constraints(stack: str, role: str = "tensorflow") -> dict[str, str]:
-    """Return the constraints files of the project's stack `stack` as absolute paths, valid wherever the lab's stack
-    is.
+    """Return Python version → absolute path of the constraints file of the project's stack ``stack``.
+
+    Absolute paths are valid wherever the lab's stack is.
     """
     folder = CHECKOUT / "inventory" / "stacks"
     named = yaml.safe_load((folder / f"{stack}.yml").read_text())[role]["constraints"]

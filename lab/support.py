@@ -48,7 +48,7 @@ def _require_cgroups() -> None:
 
 
 def _require_overlay(root: Path) -> None:
-    """Mount a test overlay in ``root``, the only proof that the filesystem supports overlays."""
+    """Raise `LabError` if the filesystem of ``root`` does not support overlays. Only a test mount proves this."""
     if "overlay" not in Path("/proc/filesystems").read_text():
         attempt(["modprobe", "overlay"])
     root.mkdir(parents=True, exist_ok=True)

@@ -46,7 +46,7 @@ def apt_sources() -> dict[str, str]:
 
 
 def pip_conf() -> str:
-    """Return an /etc/pip.conf for the hosts, with this machine's indexes that a host can reach."""
+    """Return the content of /etc/pip.conf for hosts, with those of this machine's indexes that a host can reach."""
     wanted: dict[str, str] = {}
     parser = configparser.RawConfigParser()
     parser.read(_pip_files(), encoding="utf-8")
@@ -60,7 +60,7 @@ def pip_conf() -> str:
 
 
 def _pip_files() -> list[Path]:
-    """Return pip's configuration files, lowest precedence first, for the caller of sudo."""
+    """Return the files with pip's settings of the user who called sudo, lowest precedence first."""
     home = Path(pwd.getpwuid(int(os.environ.get("SUDO_UID", os.getuid()))).pw_dir)
     chosen = os.environ.get("PIP_CONFIG_FILE", os.devnull)
     names = ("/etc/xdg/pip/pip.conf", "/etc/pip.conf", home / ".pip/pip.conf", home / ".config/pip/pip.conf", chosen)
@@ -68,7 +68,7 @@ def _pip_files() -> list[Path]:
 
 
 def _reachable(value: str) -> str:
-    """Return ``value`` without file URLs and loopback URLs."""
+    """Return ``value`` without file URLs and loopback URLs, which a host cannot reach."""
     words = []
     for word in value.split():
         url = urlsplit(word)
@@ -84,8 +84,9 @@ def certificates() -> dict[str, str]:
 
 
 def resolv_conf() -> str:
-    """Return a resolver configuration for hosts. Upstream servers replace a stub resolver on this machine's
-    loopback.
+    """Return a resolver configuration for hosts, with the name servers of this machine.
+
+    If these are a local resolver on the loopback address, its upstream servers are used instead.
     """
     text = Path("/etc/resolv.conf").read_text()
     upstream = Path("/run/systemd/resolve/resolv.conf")

@@ -105,7 +105,7 @@ def tell_of_a_lost_lab(argv: Sequence[str]) -> None:
 
 
 def _runs() -> bool:
-    """Whether the lab's bridge exists, which a reboot removes."""
+    """Whether the bridge of the default lab exists, which a reboot of this machine removes."""
     from lab.records import find_lab
 
     known = find_lab()

@@ -1,1 +1,1 @@
-"""The cases of the benchmark, one module each (see ``case.Case``)."""
+"""The cases of the benchmark, one module each. ``case.Case`` describes what a module defines."""

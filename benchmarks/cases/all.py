@@ -1,4 +1,4 @@
-"""All cases, in the order of the page."""
+"""List of all cases of the benchmark, in the order of the page ``docs/performance.md``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ CASES: tuple[Case, ...] = (
 
 
 def named(names: str) -> tuple[Case, ...]:
-    """Cases with these comma-separated names; all cases for an empty text. Raises ``ValueError``."""
+    """Return the cases with these comma-separated ``names``, by default all. Raises ``ValueError`` for an unknown
+    one.
+    """
     by_name = {case.NAME: case for case in CASES}
     wanted = [name.strip() for name in names.split(",") if name.strip()]
     if unknown := [name for name in wanted if name not in by_name]:

@@ -1,4 +1,4 @@
-"""Protocol for the modules of cases, and its types."""
+"""Protocol for the modules that define a case of the benchmark, and the types that they use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.places.places import Places
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Numbers of hosts and of rounds to measure in each case."""
+    """Numbers of hosts to measure in each case, and how often to repeat each measurement."""
 
     sizes: tuple[int, ...] = ()  #: numbers of hosts to measure; empty: the numbers that the case defines
     rounds: int = 3
@@ -26,7 +26,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Measured duration of one round of a contender at one size, over all variants of its case, on two idle cores."""
+    """Duration of one round of a measured tool with ``size`` hosts and all variants of its case, on two idle cores."""
 
     contender: str
     size: int
@@ -36,7 +36,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Columns of a case's table on the page, beside processor time."""
+    """Columns of a case's table on the page ``docs/performance.md``. The column with processor time always exists."""
 
     size: str = "hosts"  #: heading of the table column with ``Sample.size``
     memory: bool = True
@@ -47,73 +47,73 @@ class Table:
 
 
 class Case(Protocol):
-    """A module with these names. ``setup`` yields the value that the other functions receive as ``ready``."""
+    """Names that a case's module defines. ``setup`` yields the value ``ready`` that the other functions receive."""
 
     @property
     def NAME(self) -> str:  # noqa: N802 - a module's constant
-        """Name on the command line."""
+        """Name of the case on the command line."""
         ...
 
     @property
     def TITLE(self) -> str:  # noqa: N802
-        """Title on the page."""
+        """Title of the case on the page ``docs/performance.md``."""
         ...
 
     @property
     def ABOUT(self) -> str:  # noqa: N802
-        """Description on the page: the work of each contender, and differences between them."""
+        """Description of the case: the work of each measured tool, and differences between the tools."""
         ...
 
     @property
     def BOUND_S(self) -> float:  # noqa: N802
-        """Seconds after which no further round begins."""
+        """Seconds from the start of the case until no further command starts, except in the first round."""
         ...
 
     @property
     def COSTS(self) -> Sequence[Cost]:  # noqa: N802
-        """Durations of all contenders at the case's own sizes."""
+        """Durations of all measured tools at the numbers of hosts that the case defines."""
         ...
 
     @property
     def REST_S(self) -> float:  # noqa: N802
-        """Seconds for the setup, initial states of hosts, and checks."""
+        """Estimated seconds for the setup, for the initial states of hosts, and for checks."""
         ...
 
     @property
     def TABLE(self) -> Table:  # noqa: N802
-        """Columns of the case's table on the page."""
+        """Columns of the case's table on the page ``docs/performance.md``."""
         ...
 
     @property
     def PLOTTED(self) -> Sequence[str]:  # noqa: N802
-        """Names of the contenders in the chart, in order; empty: no chart."""
+        """Names of the measured tools in the chart, in order. If empty, the case has no chart."""
         ...
 
     def setup(self, places: Places, wanted: Wanted) -> AbstractContextManager[Any]:
-        """Create the hosts and files for the commands."""
+        """Create the hosts and files that the case's commands use."""
         ...
 
     def commands(self, ready: Any) -> Sequence[Command]:
-        """Return all commands to measure, in the order of a round."""
+        """Return all commands to measure, in the order of a round (one run of each command)."""
         ...
 
     def check(self, ready: Any) -> str:
-        """Return an error text, which stops the case, if contenders left different states on the hosts; else empty."""
+        """Return an error text if the tools left different states on hosts, else empty. An error stops the case."""
         ...
 
     def facts(self, ready: Any) -> dict[str, str]:
-        """Return facts about the hosts and files, for the page: name → sentence."""
+        """Return facts about the case's hosts and files, for ``docs/performance.md``: name → sentence."""
         ...
 
     def goals(self) -> Sequence[Goal]:
-        """Return the goals for the case's figures."""
+        """Return the goals: limits for figures that are computed from the case's samples."""
         ...
 
 
 def estimate_s(case: Case, wanted: Wanted) -> float:
-    """Estimate the seconds of a case on two idle cores, without the creation of the lab.
+    """Estimate the seconds that a case takes on two idle cores, without the creation of the lab.
 
-    For sizes without a ``Cost``, the estimate is scaled by the total number of hosts.
+    If ``wanted`` has numbers of hosts without a ``Cost``, the estimate is scaled by the total number of hosts.
     """
     own = case.REST_S + sum(min(cost.rounds or wanted.rounds, wanted.rounds) * cost.wall_s for cost in case.COSTS)
     sizes = {cost.size for cost in case.COSTS}
@@ -121,9 +121,9 @@ def estimate_s(case: Case, wanted: Wanted) -> float:
 
 
 def costed(costs: Sequence[Cost], commands: Sequence[Command]) -> list[Command]:
-    """Return the commands to measure, with their numbers of rounds.
+    """Return the commands to measure, each with its maximum number of rounds from ``costs``.
 
-    At the case's own sizes, these are the commands with a ``Cost``; at other sizes, all commands.
+    If ``costs`` has a command's number of hosts, but not its tool, the command is left out.
     """
     rounds = {(cost.contender, cost.size): cost.rounds for cost in costs}
     largest = {cost.contender: cost.rounds for cost in sorted(costs, key=lambda cost: cost.size)}

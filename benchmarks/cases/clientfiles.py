@@ -1,4 +1,4 @@
-"""Case: an operator's ``known_hosts`` and ``ssh_config`` are large, as after many years."""
+"""Case: the operator's ``known_hosts`` and ``ssh_config`` are large, as after many years of use."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ AT_HOME = (
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Home directories of the variants, and the hosts."""
+    """Home directories with small and with large files, and the inventories of the hosts."""
 
     place: Replaying
     homes: dict[str, Path]
@@ -52,7 +52,7 @@ class Ready:
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
-    """Create two home directories."""
+    """Create two home directories, one with small and one with large OpenSSH files."""
     place, folder = places.replaying(), places.folder(NAME)
     sizes = wanted.of(SIZES)
     homes = {}
@@ -68,7 +68,7 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
 
 
 def inventory(place: Replaying, folder: Path, size: int) -> Path:
-    """Write an inventory without host key settings, so that OpenSSH reads the user's files; return its path."""
+    """Write an inventory without host keys, so that OpenSSH reads the user's ``known_hosts``; return its path."""
     hosts = {
         f"h{number:04}": {"ansible_host": place.address(number), "ansible_port": REAL_PORT + number % SERVERS}
         for number in range(1, size + 1)
@@ -80,7 +80,7 @@ def inventory(place: Replaying, folder: Path, size: int) -> Path:
 
 
 def others(count: int) -> list[str]:
-    """Lines for ``known_hosts`` about hosts outside the benchmark."""
+    """Return ``count`` lines for ``known_hosts`` about hosts outside the benchmark."""
     head = b"\0\0\0\x0bssh-ed25519\0\0\0 "
     keys = (base64.b64encode(head + hashlib.sha256(str(one).encode()).digest()).decode() for one in range(count))
     return [
@@ -89,7 +89,7 @@ def others(count: int) -> list[str]:
 
 
 def stanzas(count: int) -> list[str]:
-    """Stanzas for ``ssh_config`` about hosts outside the benchmark."""
+    """Return ``count`` stanzas for ``ssh_config`` about hosts outside the benchmark."""
     return [
         f"Host node{one:05} node{one:05}.example.org\n HostName 10.8.{one // 256}.{one % 256}\n User u{one}\n Port 22\n"
         for one in range(count)
@@ -97,18 +97,18 @@ def stanzas(count: int) -> list[str]:
 
 
 def check(ready: Ready) -> str:
-    """Return no error: without the keys, a run fails by itself."""
+    """Return an empty text: without the hosts' keys, a command fails by itself."""
     return ""
 
 
 def facts(ready: Ready) -> dict[str, str]:
-    """Sizes of the files."""
+    """Return the total size of the large ``known_hosts`` and ``ssh_config``."""
     size = sum((ready.homes[LARGE] / ".ssh" / name).stat().st_size for name in ("known_hosts", "config"))
     return {"large files": f"{size / 1000:.0f} kB together"}
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """Commands for each size and home directory."""
+    """Return a ``hostwright run`` for each number of hosts and each home directory."""
     return [
         Command(
             RUN, size, (*AT_HOME, str(home / ".ssh"), own_program("hostwright"), "run", "--inventory", str(path),
@@ -121,12 +121,12 @@ def commands(ready: Ready) -> Sequence[Command]:
 
 
 def more_s(found: Figures, size: int) -> float:
-    """Additional seconds of wall time with the large files."""
+    """Return how many seconds longer ``size`` hosts take with the large files than with the small ones."""
     return found.median(RUN, size, "wall_s", LARGE) - found.median(RUN, size, "wall_s", SMALL)
 
 
 def goals() -> Sequence[Goal]:
-    """Goal for the additional wall time with 100 hosts."""
+    """Return the goal for the additional wall time that large files cause with 100 hosts."""
     return (
         Goal(
             "100 hosts: wall with the large files, beyond the small ones", 0.3, lambda found: more_s(found, 100), " s"

@@ -51,7 +51,7 @@ MB = 1e6
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """The file for one number of hosts."""
+    """The file to copy to a number of hosts, and the site whose role installs it."""
 
     path: Path
     size: int
@@ -61,7 +61,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The hosts, and the file for each number of hosts."""
+    """The hosts, and for each number of hosts the file to copy."""
 
     hosts: Hosts
     names: tuple[str, ...]
@@ -69,7 +69,7 @@ class Ready:
     folder: Path
 
     def tools(self, size: int) -> Tools:
-        """Commands of other tools for the first ``size`` hosts."""
+        """Return the commands of other tools for the first ``size`` hosts."""
         folder = self.folder / f"peers-{size}"
         folder.mkdir(exist_ok=True)
         file = self.files[size].path
@@ -77,13 +77,13 @@ class Ready:
 
 
 def bytes_of(size: int) -> int:
-    """Size of the file for a number of hosts."""
+    """Return the size of the file to copy to ``size`` hosts."""
     return BYTES.get(size, SMALLER)
 
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
-    """Create a file and a site for each size."""
+    """Create a file to copy, and a Hostwright site, for each number of hosts."""
     hosts, folder = places.hosts(), places.folder(NAME)
     sizes = wanted.of(SIZES)
     needed = max(bytes_of(size) * size for size in sizes)
@@ -96,7 +96,7 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
 
 
 def _file(hosts: Hosts, folder: Path, names: Sequence[str]) -> File:
-    """Create a file, and a site with these hosts whose stack has the file."""
+    """Create a file, and a Hostwright site that installs the file on the hosts ``names``."""
     place = folder / f"files-{len(names)}" / "files"
     place.mkdir(parents=True)
     path, digest, size = place / "bulk.bin", hashlib.sha256(), bytes_of(len(names))
@@ -115,7 +115,7 @@ def _file(hosts: Hosts, folder: Path, names: Sequence[str]) -> File:
 
 
 def write_inventory(folder: Path, hosts: Hosts, names: Sequence[str], file: Path, sha256: str) -> None:
-    """Write a site's inventory, and its stack of one file."""
+    """Write to ``folder`` an inventory of the hosts ``names``, and a stack that contains only ``file``."""
     addresses = {one.name: {"ansible_host": str(one.address)} for one in hosts.machines(names)}
     common = {
         "ansible_user": "ops",
@@ -136,22 +136,22 @@ def write_inventory(folder: Path, hosts: Hosts, names: Sequence[str], file: Path
 
 
 def check(ready: Ready) -> str:
-    """Return no error: each command's own check compares checksums."""
+    """Return an empty text: each command's own check compares checksums."""
     return ""
 
 
 def facts(ready: Ready) -> dict[str, str]:
-    """Sizes of the files."""
+    """Return the size of the copied file for each number of hosts."""
     return {f"{size} hosts": f"a file of {file.size / 1e9:.1f} GB" for size, file in ready.files.items()}
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """Commands of all contenders at all sizes."""
+    """Return the commands of all measured tools for all numbers of hosts."""
     return [finished(ready, size, command) for size in ready.files for command in at(ready, size)]
 
 
 def at(ready: Ready, size: int) -> list[Command]:
-    """Commands of all contenders at one size."""
+    """Return the commands of all measured tools for ``size`` hosts."""
     file, peers = ready.files[size], ready.tools(size)
     environment = {**ready.hosts.environment, "HOSTWRIGHT_ARTIFACTS": str(ready.folder / "artifacts")}
     words = (own_program("hostwright"), "--site", str(file.site), "provision", "--hosts", "all", "--yes")
@@ -170,7 +170,7 @@ def at(ready: Ready, size: int) -> list[Command]:
 
 
 def pulling(ready: Ready, size: int, peers: Tools) -> Command:
-    """Command in which every host downloads the file with curl from nginx on the controller."""
+    """Return a command in which ``size`` hosts download the file with curl from nginx on the controller."""
     file = ready.files[size]
     prefix = file.path.parent.parent
     (prefix / "temp").mkdir(exist_ok=True)
@@ -193,7 +193,7 @@ def pulling(ready: Ready, size: int, peers: Tools) -> Command:
 
 
 def finished(ready: Ready, size: int, command: Command) -> Command:
-    """Extend the command: delete the file before it, check all hosts after it, and count sent bytes."""
+    """Extend ``command``: delete the copied file before it, check all hosts after it, and count sent bytes."""
     file, names = ready.files[size], ready.names[:size]
 
     def before() -> None:
@@ -210,14 +210,14 @@ def finished(ready: Ready, size: int, command: Command) -> Command:
 
 
 def clear(hosts: Hosts, names: Sequence[str]) -> None:
-    """Delete the file wherever a contender puts it, and flush the disk."""
+    """Delete the copied file on hosts from each place where a measured tool puts it, and flush the disk."""
     for machine in hosts.machines(names):
         console(machine, "sh", "-c", "rm -rf /opt/bulk /var/cache/hostwright/artifacts /tmp/sum")
     os.sync()
 
 
 def lacking(hosts: Hosts, names: Sequence[str], file: File) -> str:
-    """Error text with hosts that lack an identical file; else empty."""
+    """Return an error text with the hosts that lack an identical copy of ``file``; empty if none does."""
     script = sh('test "$(sha256sum </opt/bulk/file)" = %s', f"{file.sha256}  -")
     found = []
     for machine in hosts.machines(names):
@@ -229,17 +229,17 @@ def lacking(hosts: Hosts, names: Sequence[str], file: File) -> str:
 
 
 def ratio(size: int) -> Callable[[Figures], float]:
-    """Return the function that divides Hostwright's throughput by nginx's."""
+    """Return a function that divides Hostwright's throughput by nginx's, with ``size`` hosts."""
     return lambda found: found.ratio(OURS, NGINX, size, "mb_per_s")
 
 
 def copies(size: int) -> Callable[[Figures], float]:
-    """Return the function that divides the controller's sent bytes by the file's size."""
+    """Return a function that divides the bytes that the controller sends to ``size`` hosts by the file's size."""
     return lambda found: found.median(OURS, size, "copies")
 
 
 def goals() -> Sequence[Goal]:
-    """Goals for throughput relative to nginx, and for sent bytes."""
+    """Return the goals for Hostwright's throughput relative to nginx, and for the controller's sent bytes."""
     return (
         Goal("8 hosts: throughput / nginx pull's", 0.8, ratio(8), "×", at_least=True),
         *(Goal(f"{size} hosts: controller egress, in copies of the file", 4, copies(size)) for size in SIZES),

@@ -1,4 +1,4 @@
-"""Case: three months of daily audits of 1,000 hosts are written to the history and read."""
+"""Case: three months of daily audits of 1,000 hosts are written to Hostwright's audit history and read."""
 
 from __future__ import annotations
 
@@ -37,41 +37,41 @@ REST_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Number of hosts in the audits."""
+    """Number of hosts whose audits are generated."""
 
     size: int
 
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
-    """Yield the number of hosts."""
+    """Yield the number of hosts whose audits are generated."""
     yield Ready(max(wanted.sizes, default=HOSTS))
 
 
 def check(ready: Ready) -> str:
-    """Return no error: the case has no state."""
+    """Return an empty text: the case leaves no state on hosts."""
     return ""
 
 
 def facts(ready: Ready) -> dict[str, str]:
-    """Return no facts."""
+    """Return no facts, because the case has no hosts or files."""
     return {}
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """Command that runs ``benchmarks.history``, which measures itself."""
+    """Return the command that runs the program ``benchmarks.history``, which measures its own operations."""
     words = (sys.executable, "-m", "benchmarks.history", "--hosts", str(ready.size), "--days", str(DAYS), "--json")
     return [Command(AUDITS, ready.size, words, counted=read)]
 
 
 def read(done: Done) -> Mapping[str, float]:
-    """Parse the program's own measurements."""
+    """Parse the measurements that the program ``benchmarks.history`` prints."""
     values: dict[str, float] = json.loads(done.stdout)
     return {name: round(value, 4) for name, value in values.items()}
 
 
 def goals() -> Sequence[Goal]:
-    """Goals for times and size of the history."""
+    """Return the goals for the size of the history's file, and for the durations of its operations."""
     return (
         Goal("size of the file", 50, lambda found: found.median(AUDITS, HOSTS, "size_mb"), " MB"),
         Goal("an add at the end", 2, lambda found: found.median(AUDITS, HOSTS, "add_s"), " s"),

@@ -36,7 +36,7 @@ REST_S = 13.0
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The hosts, and the file to which each writes its end time."""
+    """The hosts, and the file to which each host appends the time when its work ended."""
 
     place: Replaying
     size: int
@@ -47,7 +47,7 @@ class Ready:
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
-    """Create the file for the end times."""
+    """Create the file to which hosts append the times when their work ended."""
     place, folder = places.replaying(), places.folder(NAME)
     ends = folder / "ends"
     ends.touch()
@@ -56,17 +56,17 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
 
 
 def check(ready: Ready) -> str:
-    """Return no error: each command's own check counts the hosts."""
+    """Return an empty text: each command's own check counts the hosts that finished."""
     return ""
 
 
 def facts(ready: Ready) -> dict[str, str]:
-    """Description of the hung host."""
+    """Return a description of the host that accepts connections but sends nothing."""
     return {"hung host": "a port whose connections the kernel takes and nobody answers, as of a stopped sshd"}
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """Commands of Hostwright and Ansible, with and without a hung host."""
+    """Return the commands of Hostwright and Ansible, each with and without a hung host."""
     return [
         with_ends(ready, make(ready, hung), hung)
         for hung in (False, True)
@@ -75,19 +75,19 @@ def commands(ready: Ready) -> Sequence[Command]:
 
 
 def work(ready: Ready) -> str:
-    """Shell command that each host runs."""
+    """Return the shell command that each host runs: it waits, then appends its end time to a file."""
     return f"sleep {WORK_S}; date +%s.%N >>{ready.ends}"
 
 
 def of_ours(ready: Ready, hung: bool) -> Command:
-    """Command of ``hostwright run``."""
+    """Return the ``hostwright run`` command; with ``hung``, one of the hosts is hung."""
     inventory = ready.place.inventory(f"hung-{hung}", ready.size, REAL_PORT, hung=int(hung))
     words = (own_program("hostwright"), "run", "--inventory", str(inventory), "--hosts", "all", "--batch", str(AT_ONCE))
     return Command(OURS, ready.size, (*words, "--", work(ready)), env=ready.environment)
 
 
 def of_ansible(ready: Ready, hung: bool) -> Command:
-    """Command of Ansible's module ``raw``."""
+    """Return the command that runs Ansible's module ``raw``; with ``hung``, one of the hosts is hung."""
     inventory = ready.place.ini(ready.folder / f"hosts-{hung}.ini", ready.size, REAL_PORT, hung=int(hung))
     env = {
         "ANSIBLE_CONFIG": str(HERE / "ansible/ansible.cfg"),
@@ -100,7 +100,7 @@ def of_ansible(ready: Ready, hung: bool) -> Command:
 
 
 def with_ends(ready: Ready, command: Command, hung: bool) -> Command:
-    """Extend the command by a check of the end times; the latest becomes a value."""
+    """Extend ``command``: check how many hosts finished, and measure the seconds until the last one did."""
     began: list[float] = []
 
     def before() -> None:
@@ -117,12 +117,12 @@ def with_ends(ready: Ready, command: Command, hung: bool) -> Command:
 
 
 def last(text: str) -> float:
-    """Latest of several times, one per line."""
+    """Return the latest of several times in ``text``, one per line."""
     return max(float(line) for line in text.split())
 
 
 def ended(ready: Ready, count: int) -> Callable[[Done], str]:
-    """Check that ``count`` hosts have done their work."""
+    """Return a check that exactly ``count`` hosts have done their work and written their end times."""
 
     def check(done: Done) -> str:
         found = len(ready.ends.read_text().split())
@@ -132,7 +132,7 @@ def ended(ready: Ready, count: int) -> Callable[[Done], str]:
 
 
 def goals() -> Sequence[Goal]:
-    """Goal for Hostwright. Ansible has none."""
+    """Return the goal for Hostwright: a hung host hardly delays the other hosts. Ansible has no goal."""
     return (
         Goal("the other 99 hosts done, one hung / none hung", 1.05,
              lambda found: found.median(OURS, SIZE, "others_s", ONE) / found.median(OURS, SIZE, "others_s", NONE), "×"),

@@ -1,4 +1,4 @@
-"""Case: the hosts of the case ``plan`` behind a cable with a long delay."""
+"""Case: the commands of the case ``plan``, with hosts behind a network cable with a long delay."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ DELAYS_S = {"0 ms": 0.0, "25 ms": 0.025, "80 ms": 0.08}
 
 @dataclass(slots=True)
 class Line:
-    """The cable of the controller, and its current delay."""
+    """The controller's virtual network cable, and the delay that is set on it."""
 
     desk: Desk
     facts: dict[str, str] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Line:
     _cable: ExitStack = field(default_factory=ExitStack)
 
     def be(self, delay_s: float, address: str) -> None:
-        """Set the round-trip delay of the cable, and measure a round trip to ``address``."""
+        """Set the cable's round-trip delay to ``delay_s``, and measure a round trip to ``address``."""
         if delay_s == self._now_s:
             return
         self._cable.close()
@@ -57,14 +57,14 @@ class Line:
         self._now_s = delay_s
 
     def close(self) -> None:
-        """Restore the cable without a delay."""
+        """Remove the delay from the cable."""
         self._cable.close()
         set_up(self.desk.lab)
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The hosts of the case ``plan``, and the cable."""
+    """The hosts of the case ``plan``, and the controller's network cable."""
 
     hosts: plan.Ready
     line: Line
@@ -72,7 +72,7 @@ class Ready:
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
-    """Set up the case ``plan``, with fewer hosts."""
+    """Set up the case ``plan``, by default with the numbers of hosts of this case."""
     with plan.setup(places, replace(wanted, sizes=wanted.of(SIZES))) as hosts:
         line = Line(hosts.hosts.desk)
         try:
@@ -87,17 +87,17 @@ def check(ready: Ready) -> str:
 
 
 def facts(ready: Ready) -> dict[str, str]:
-    """The program that delays frames, and the measured delays."""
+    """Return the facts of the case ``plan``, the program that delays network frames, and the measured delays."""
     return {**plan.facts(ready.hosts), **ready.line.facts}
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """Commands of all contenders for each delay."""
+    """Return the commands of all measured tools for each delay and number of hosts."""
     return [command for variant in DELAYS_S for size in ready.hosts.sizes for command in under(ready, variant, size)]
 
 
 def under(ready: Ready, variant: str, size: int) -> list[Command]:
-    """Commands of all contenders for one delay."""
+    """Return the commands of all measured tools with the delay ``variant`` and ``size`` hosts."""
     (first,) = ready.hosts.hosts.machines(ready.hosts.names[:1])
 
     def before() -> None:
@@ -107,12 +107,12 @@ def under(ready: Ready, variant: str, size: int) -> list[Command]:
 
 
 def round_trips(found: Figures, contender: str) -> float:
-    """Number of round trips for one host: increase of wall time, divided by increase of delay."""
+    """Return a tool's number of network round trips for one host: increase of wall time / increase of delay."""
     return found.slope(contender, 1, "wall_s", DELAYS_S)
 
 
 def goals() -> Sequence[Goal]:
-    """Goal for round trips."""
+    """Return the goal for the number of network round trips of a plan of one host."""
     return (Goal("1 host: round trips from nothing to the plan", 8, lambda found: round_trips(found, PLAN)),)
 
 

@@ -1,4 +1,4 @@
-"""Case: a large inventory is read and its hosts are listed."""
+"""Case: Hostwright and Ansible read a large inventory and list its hosts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ REST_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Size → path of the inventory."""
+    """The inventories: number of hosts → path."""
 
     inventories: dict[int, Path]
     folder: Path
@@ -40,7 +40,7 @@ class Ready:
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
-    """Write the inventories."""
+    """Write an inventory for each number of hosts."""
     folder = places.folder(NAME)
     inventories = {}
     for size in wanted.of((MOST,)):
@@ -50,7 +50,7 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
 
 
 def inventory(size: int) -> str:
-    """Text of an INI inventory with ``size`` hosts."""
+    """Return the text of an INI inventory with ``size`` hosts."""
     lines, groups = [], []
     for first in range(0, size, A_GROUP):
         group = f"rack{first // A_GROUP:03}"
@@ -68,17 +68,17 @@ def inventory(size: int) -> str:
 
 
 def check(ready: Ready) -> str:
-    """Return no error: each command's own check counts the hosts."""
+    """Return an empty text: each command's own check counts the listed hosts."""
     return ""
 
 
 def facts(ready: Ready) -> dict[str, str]:
-    """Sizes of the files."""
+    """Return the sizes of the inventory files."""
     return {"inventory": ", ".join(f"{path.stat().st_size / 1000:.0f} kB" for path in ready.inventories.values())}
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """Commands of both tools at each size."""
+    """Return the commands of Hostwright and Ansible for each inventory."""
     found = []
     for size, path in ready.inventories.items():
         ansible = environment("ansible") / "ansible-inventory"
@@ -93,7 +93,7 @@ def commands(ready: Ready) -> Sequence[Command]:
 
 
 def listed(size: int, names: Callable[[str], set[str]]) -> Callable[[Done], str]:
-    """Check for a command: its output must have every host."""
+    """Return a check that a command's output, parsed by ``names``, has all ``size`` hosts."""
 
     def check(done: Done) -> str:
         if sentence := ended_well(done):
@@ -105,17 +105,17 @@ def listed(size: int, names: Callable[[str], set[str]]) -> Callable[[Done], str]
 
 
 def names_of_ours(text: str) -> set[str]:
-    """Hosts in the output of ``hosts --json``."""
+    """Parse the host names in the output of ``hostwright hosts --json``."""
     return {host["host"] for host in json.loads(text)["hosts"]}
 
 
 def names_of_theirs(text: str) -> set[str]:
-    """Hosts in the output of ``--list``."""
+    """Parse the host names in the output of ``ansible-inventory --list``."""
     return set(json.loads(text)["_meta"]["hostvars"])
 
 
 def goals() -> Sequence[Goal]:
-    """Goal for processor time."""
+    """Return the goal for Hostwright's processor time."""
     return (
         Goal("5,000 hosts: CPU of `hostwright hosts` / of `ansible-inventory --list`", 0.5,
              lambda found: found.ratio(OURS, THEIRS, MOST, "cpu_s"), "×"),

@@ -1,4 +1,4 @@
-"""Case: hosts are planned from stored facts, without a connection."""
+"""Case: hosts are audited from stored facts, without a connection (``hostwright audit --offline``)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ REST_S = 70.0
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Size → inventory, and variant → environment variables that select the stored facts."""
+    """Number of hosts → inventory, and variant → environment variables that select its stored facts."""
 
     inventories: dict[int, Path]
     environments: dict[str, dict[str, str]]
@@ -45,7 +45,7 @@ class Ready:
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
-    """Audit all hosts once, and create a second set of facts that differ between hosts."""
+    """Store facts by an audit of all hosts, and create a second set of facts, which differ between hosts."""
     place, folder = places.replaying(), places.folder(NAME)
     sizes = (1, max(wanted.sizes, default=MOST))
     inventories = {size: place.inventory(f"offline-{size}", size) for size in sizes}
@@ -64,7 +64,7 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
 
 
 def of_its_own(text: str, number: int) -> str:
-    """Return a host's answer with a unique version of tzdata or size of memory in kB.
+    """Return ``text``, a host's stored answer, with a version of tzdata or a memory size (kB) made of ``number``.
 
     >>> of_its_own("tzdata\\t2024a-0+deb11u1\\tii ", 7), of_its_own("25165824\\n", 7)
     ('tzdata\\t000007\\tii ', '25000007\\n')
@@ -74,17 +74,17 @@ def of_its_own(text: str, number: int) -> str:
 
 
 def check(ready: Ready) -> str:
-    """Return no error: each command's own check requires unchanged hosts."""
+    """Return an empty text: each command's own check requires that all hosts are as desired."""
     return ""
 
 
 def facts(ready: Ready) -> dict[str, str]:
-    """Origin of the facts."""
+    """Return the origin of the stored facts."""
     return {"facts": "of loopback hosts that replay a provisioned lab host, stored by an audit before"}
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """Commands of both variants."""
+    """Return the offline audits of one and of all hosts, with equal and with different facts."""
     return [
         ours(AUDIT, size, "--offline", "--inventory", str(inventory), env=environment, variant=variant)
         for variant, environment in ready.environments.items()
@@ -93,12 +93,12 @@ def commands(ready: Ready) -> Sequence[Command]:
 
 
 def beyond_one(found: Figures, variant: str) -> float:
-    """Additional seconds of wall time for 1,000 hosts instead of one."""
+    """Return how many seconds longer 1,000 hosts take than one host, with the stored facts of ``variant``."""
     return found.median(AUDIT, MOST, "wall_s", variant) - found.median(AUDIT, 1, "wall_s", variant)
 
 
 def goals() -> Sequence[Goal]:
-    """Goals for both variants."""
+    """Return the goals for the additional seconds of 1,000 hosts, with equal and with different facts."""
     return (
         Goal("1,000 hosts alike, beyond one host", 0.5, lambda found: beyond_one(found, ALIKE), " s"),
         Goal("1,000 hosts that all differ, beyond one host", 5, lambda found: beyond_one(found, DIFFER), " s"),

@@ -1,4 +1,4 @@
-"""Commands of ``hostwright``, with a check that all hosts are as desired."""
+"""Commands of ``hostwright`` to measure, with a check that all hosts match their stack."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ GREEN = {PLAN: r"\b{count} hosts?: as desired, nothing to do", AUDIT: r"\b{count
 
 
 def ours(contender: str, size: int, *words: str, env: Mapping[str, str], variant: str = "") -> Command:
-    """Command of a verb on ``size`` hosts that are as desired."""
+    """Return a ``hostwright`` command on ``size`` hosts, which fails unless all match their stack.
+
+    ``contender`` is ``hostwright`` and the verb, such as ``hostwright plan``.
+    """
 
     def check(done: Done) -> str:
         return all_green(contender, size, done.status, f"{done.stdout}\n{done.stderr}")
@@ -27,14 +30,14 @@ def ours(contender: str, size: int, *words: str, env: Mapping[str, str], variant
 
 
 def all_green(contender: str, size: int, status: int, printed: str) -> str:
-    """Return empty if a verb's output reports every host as desired, else that output."""
+    """Return an empty text if ``printed`` reports that all ``size`` hosts match their stack, else an error text."""
     if status == 0 and re.search(GREEN[contender].format(count=size), printed):
         return ""
     return f"not all of {size} hosts are as desired (status {status}): {printed.strip()[-600:]}"
 
 
 def probe_script(channels: Sequence[tuple[bytes, bytes]], folder: Path) -> str:
-    """Script for ``Tools.each`` that only sends a plan's probe program to a host."""
+    """Return a script for ``Tools.each`` that only sends a plan's probe program (``channels``) to a host."""
     lines = []
     for number, (command, sent) in enumerate(channels):
         (folder / f"sent-{number}").write_bytes(sent)

@@ -1,4 +1,4 @@
-"""Case: plan and audit of hosts that are as desired."""
+"""Case: plan and audit of hosts that already match their stack."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SITE = HERE / "ansible/site.yml"
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The hosts, and files for the contenders."""
+    """The hosts, and the files that the measured tools use."""
 
     hosts: Hosts
     names: tuple[str, ...]
@@ -53,7 +53,7 @@ class Ready:
     sizes: tuple[int, ...]
 
     def tools(self, size: int) -> Tools:
-        """Commands of other tools for the first ``size`` hosts."""
+        """Return the commands of other tools for the first ``size`` hosts."""
         folder = self.folder / str(size)
         folder.mkdir(exist_ok=True)
         return tools.of(self.hosts, self.names[:size], self.variables, folder)
@@ -61,7 +61,7 @@ class Ready:
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
-    """Start enough clones of the provisioned host."""
+    """Start clones of the lab's provisioned host, enough for the largest number of hosts."""
     hosts, folder = places.hosts(), places.folder(NAME)
     sizes = wanted.of(SIZES)
     names = hosts.clones(max(sizes))
@@ -70,23 +70,23 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
 
 
 def check(ready: Ready) -> str:
-    """Return no error: each contender's own check requires unchanged hosts."""
+    """Return an empty text: each command's own check requires unchanged hosts."""
     return ""
 
 
 def facts(ready: Ready) -> dict[str, str]:
-    """Size of the probe program."""
+    """Return the size of the program that a plan sends to a host to read its state."""
     sent = sum(len(sent) for _, sent in ready.sent)
     return {"probe program": f"{len(ready.sent)} exec channel(s), {sent / 1000:.0f} kB of program"}
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """Commands of all contenders at all sizes."""
+    """Return the commands of all measured tools for all numbers of hosts."""
     return [command for size in ready.sizes for command in at(ready, size)]
 
 
 def at(ready: Ready, size: int, variant: str = "") -> list[Command]:
-    """Commands of all contenders at one size."""
+    """Return the commands of all measured tools for ``size`` hosts."""
     peers = ready.tools(size)
     found = [
         peers.ssh_true(),
@@ -99,7 +99,7 @@ def at(ready: Ready, size: int, variant: str = "") -> list[Command]:
 
 
 def look(ready: Ready, verb: str, size: int) -> Command:
-    """Command of a Hostwright verb."""
+    """Return the command that runs ``verb`` (such as ``hostwright plan``) on the first ``size`` hosts."""
     words = ("--inventory", str(ready.hosts.inventory), "--hosts", ",".join(ready.names[:size]))
     return replace(
         ours(verb, size, *words, env=ready.hosts.environment),
@@ -108,7 +108,7 @@ def look(ready: Ready, verb: str, size: int) -> Command:
 
 
 def goals() -> Sequence[Goal]:
-    """Goals for wall time and processor time."""
+    """Return the goals for wall time and processor time."""
     return (
         Goal("24 hosts: wall of the plan / of the probe program alone", 1.15,
              lambda found: found.ratio(PLAN, PROBES, 24, "wall_s"), "×"),

@@ -1,4 +1,4 @@
-"""Case: bare hosts are provisioned with the whole stack."""
+"""Case: newly installed hosts are provisioned with the whole stack."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ sha256sum lib/libcudnn*.so.8.1.0 include/cudnn*.h
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The hosts, and files for the contenders."""
+    """The hosts, and the files that the measured tools use."""
 
     hosts: Hosts
     names: tuple[str, ...]
@@ -66,7 +66,7 @@ class Ready:
     sizes: tuple[int, ...]
 
     def tools(self, size: int) -> Tools:
-        """Commands of other tools for the first ``size`` hosts."""
+        """Return the commands of other tools for the first ``size`` hosts."""
         folder = self.folder / str(size)
         folder.mkdir(exist_ok=True)
         return tools.of(self.hosts, self.names[:size], self.variables, folder)
@@ -74,7 +74,7 @@ class Ready:
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
-    """Create bare hosts, and the files for all contenders."""
+    """Create newly installed hosts, and the files that all measured tools use."""
     hosts, folder = places.hosts(), places.folder(NAME)
     sizes = wanted.of(SIZES)
     (green,) = hosts.clones(1)
@@ -86,24 +86,24 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
 
 
 def check(ready: Ready) -> str:
-    """Return no error: each command's own check verifies the final state."""
+    """Return an empty text: each command's own check verifies the hosts' final state."""
     return ""
 
 
 def facts(ready: Ready) -> dict[str, str]:
-    """Parts of the stack that replace the vendor's."""
+    """Return which parts of the stack are small stand-ins for the vendor's software."""
     return {
         "stack": "the lab's small profile: the driver and the large math libraries are stand-ins, TensorFlow is real"
     }
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """Commands of all contenders at all sizes."""
+    """Return the commands of all measured tools for all numbers of hosts."""
     return [from_bare(ready, size, command) for size in ready.sizes for command in at(ready, size)]
 
 
 def at(ready: Ready, size: int) -> list[Command]:
-    """Commands of all contenders at one size."""
+    """Return the commands of all measured tools for ``size`` hosts."""
     peers = ready.tools(size)
     hosts = ("--hosts", ",".join(peers.names))
     words = (own_program("hostwright"), "provision", "--inventory", str(ready.hosts.inventory), *hosts)
@@ -117,14 +117,14 @@ def at(ready: Ready, size: int) -> list[Command]:
 
 
 def script(ready: Ready, peers: Tools) -> Command:
-    """Command that sends the files over one ssh connection, then runs the script over another."""
+    """Return a command that sends the files over one ssh connection, then runs a shell script over another."""
     bring = 'tar -C "$3" -chf - . | ssh -F "$1" "$2" "rm -rf /tmp/stack; mkdir /tmp/stack; tar -C /tmp/stack -xf -"'
     do = 'ssh -F "$1" "$2" "cd /tmp/stack && sudo sh -s" <"$4"'
     return peers.each(SCRIPT, f"{bring} && {do}", ready.variables["files"], str(HERE / "script/provision.sh"))
 
 
 def from_bare(ready: Ready, size: int, command: Command) -> Command:
-    """Extend the command: create bare hosts before it, and check the whole stack after it."""
+    """Extend ``command``: create newly installed hosts before it, and check the whole stack after it."""
     names = ready.names[:size]
 
     def before() -> None:
@@ -138,7 +138,10 @@ def from_bare(ready: Ready, size: int, command: Command) -> Command:
 
 
 def lacking(ready: Ready, names: Sequence[str], *, own: bool) -> str:
-    """Error text about missing parts of the stack after a contender's work; else empty."""
+    """Return an error text about parts of the stack that a tool did not install on the hosts ``names``; else empty.
+
+    ``own``: Hostwright provisioned the hosts, so its own records must be complete too.
+    """
     document = ready.hosts.look("plan", "--hosts", ",".join(names), "--json")
     if sentence := remaining(document, {} if own else OWN_RECORDS):
         return sentence
@@ -151,7 +154,7 @@ def _same(machine: Machine, wanted: str) -> bool:
 
 
 def remaining(document: str, records: dict[str, str]) -> str:
-    """Changes in a plan's document, except those that ``records`` allows per role; else empty."""
+    """Return the changes in ``document``, a plan as JSON, that ``records`` does not allow per role; else empty."""
     found = json.loads(document)
     wrong = [str(error) for error in found["errors"]]
     changes = [(plan, role, change) for plan in found["plans"] for role in plan["roles"] for change in role["changes"]]
@@ -164,18 +167,18 @@ def remaining(document: str, records: dict[str, str]) -> str:
 
 
 def to_fastest(found: Figures) -> float:
-    """Hostwright's wall time on four hosts, divided by the fastest other tool's."""
+    """Return Hostwright's wall time on four hosts, divided by that of the fastest other tool."""
     walls = [found.median(tool, 4, "wall_s") for tool in (PYINFRA, ANSIBLE) if found.values(tool, 4, "wall_s")]
     return found.median(OURS, 4, "wall_s") / min(walls, default=found.median(PYINFRA, 4, "wall_s"))
 
 
 def to_script(size: int, what: str) -> Callable[[Figures], float]:
-    """Return the function that divides a figure of Hostwright by the script's."""
+    """Return a function that divides Hostwright's figure ``what`` by the shell script's, with ``size`` hosts."""
     return lambda found: found.ratio(OURS, SCRIPT, size, what)
 
 
 def goals() -> Sequence[Goal]:
-    """Goals for Hostwright, relative to the script and to other tools."""
+    """Return the goals for Hostwright, relative to the shell script and to the fastest other tool."""
     return (
         Goal("1 host: wall / of the shell script", 0.5, to_script(1, "wall_s"), "×"),
         Goal("1 host: processor time of the host / under the shell script", 0.8, to_script(1, HOST_CPU), "×"),

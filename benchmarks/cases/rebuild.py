@@ -1,4 +1,4 @@
-"""Case: rebuild of a host that lost its Python environment and has a new host key."""
+"""Case: ``hostwright rebuild`` of a host that lost its Python environment and has a new host key."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ systemctl restart ssh
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The hosts that are broken and rebuilt."""
+    """The hosts that the case breaks and rebuilds."""
 
     hosts: Hosts
     names: tuple[str, ...]
@@ -48,7 +48,7 @@ class Ready:
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
-    """Start enough clones of the provisioned host."""
+    """Start clones of the lab's provisioned host, enough for the largest number of hosts."""
     hosts, sizes = places.hosts(), wanted.of(SIZES)
     names = hosts.clones(max(sizes))
     yield Ready(hosts, names, sizes)
@@ -56,22 +56,22 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
 
 
 def check(ready: Ready) -> str:
-    """Return no error: a rebuild verifies the host at its end."""
+    """Return an empty text: a rebuild verifies the host at its end."""
     return ""
 
 
 def facts(ready: Ready) -> dict[str, str]:
-    """Parts of the stack that replace the vendor's."""
+    """Return which parts of the stack are small stand-ins for the vendor's software."""
     return {"stack": "the lab's small profile: the driver and the large libraries are stand-ins, TensorFlow is real"}
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """Commands of the rebuild at all sizes."""
+    """Return the rebuild command for each number of hosts."""
     return [rebuild(ready, ready.names[:size]) for size in ready.sizes]
 
 
 def rebuild(ready: Ready, names: Sequence[str]) -> Command:
-    """Command that rebuilds these hosts, after an unmeasured preparation that breaks them."""
+    """Return a command that rebuilds the hosts ``names``. A preparation, which is not measured, breaks them."""
     machines = ready.hosts.machines(names)
 
     def before() -> None:
@@ -88,7 +88,7 @@ def rebuild(ready: Ready, names: Sequence[str]) -> Command:
 
 
 def goals() -> Sequence[Goal]:
-    """Goal for the wall time; the limit is our choice."""
+    """Return the goal for the wall time of a rebuild; we chose the limit."""
     return (Goal("1 host: wall of the rebuild", 60, lambda found: found.median(REBUILD, 1, "wall_s"), " s"),)
 
 

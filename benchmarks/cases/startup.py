@@ -1,4 +1,4 @@
-"""Case: duration of short commands."""
+"""Case: duration of short commands, such as ``hostwright --help``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ REST_S = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Two clones of the provisioned host, and the files for pyinfra."""
+    """Two clones of the lab's provisioned host, and the commands of other tools for them."""
 
     hosts: Hosts
     names: tuple[str, ...]
@@ -44,7 +44,7 @@ class Ready:
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
-    """Create two clones."""
+    """Start two clones of the lab's provisioned host."""
     hosts, folder = places.hosts(), places.folder(NAME)
     names = hosts.clones(SIZE)
     variables = files.lay_out(hosts, names[0], places.folder("at-hand"))
@@ -52,17 +52,17 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
 
 
 def check(ready: Ready) -> str:
-    """Return no error: the plan and pyinfra require unchanged hosts."""
+    """Return an empty text: the plan and pyinfra require unchanged hosts."""
     return ""
 
 
 def facts(ready: Ready) -> dict[str, str]:
-    """Return no facts."""
+    """Return no facts about hosts or files."""
     return {}
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """Commands without hosts, then commands with two hosts."""
+    """Return the commands without hosts, then those with two hosts."""
     words = ("--inventory", str(ready.hosts.inventory), "--hosts", ",".join(ready.names))
     desk = ready.hosts.desk
     return [
@@ -74,13 +74,13 @@ def commands(ready: Ready) -> Sequence[Command]:
 
 
 def ansible(folder: Path) -> Command:
-    """The shortest command of Ansible."""
+    """Return the command ``ansible --version``, Ansible's shortest one; Ansible stores its files in ``folder``."""
     env = {"ANSIBLE_CONFIG": str(HERE / "ansible/ansible.cfg"), "ANSIBLE_HOME": str(folder / "ansible")}
     return Command(ANSIBLE, 0, (str(environment("ansible") / "ansible"), "--version"), env=env)
 
 
 def goals() -> Sequence[Goal]:
-    """Goals: at most half of the other tools' time."""
+    """Return the goals: Hostwright's commands take at most half of the other tools' time."""
     return (
         Goal("wall of `hostwright --list` / of `ansible --version`", 0.5,
              lambda found: found.ratio(LIST, ANSIBLE, 0, "wall_s"), "×"),

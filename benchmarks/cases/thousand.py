@@ -38,7 +38,7 @@ LIMIT_MB, FLAT = 250, 1.1
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The hosts, and their inventories by size."""
+    """The simulated hosts, and their inventories by number of hosts."""
 
     place: Replaying
     inventories: dict[int, Path]
@@ -47,29 +47,29 @@ class Ready:
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
-    """Create an inventory for each size."""
+    """Create an inventory for each number of hosts."""
     place = places.replaying()
     inventories = {size: place.inventory(f"thousand-{size}", size) for size in wanted.of(SIZES)}
     yield Ready(place, inventories, places.hosts().environment)
 
 
 def check(ready: Ready) -> str:
-    """Error text with requests that the recording lacks; else empty."""
+    """Return the requests for which the simulated hosts have no recorded answer; empty if none."""
     return ready.place.unknown()
 
 
 def facts(ready: Ready) -> dict[str, str]:
-    """Description of the hosts, which are addresses of sshd processes."""
+    """Return a description of the simulated hosts, which are loopback addresses of sshd processes."""
     return {"hosts": "loopback hosts of a network namespace; 4 sshds; answers recorded from one provisioned lab host"}
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """Commands at all sizes, smallest first."""
+    """Return the commands for all numbers of hosts, smallest first."""
     return [command for size in ready.inventories for command in at(ready, size)]
 
 
 def at(ready: Ready, size: int) -> list[Command]:
-    """Commands of OpenSSH and of Hostwright's verbs at one size."""
+    """Return the commands of OpenSSH and of Hostwright (plan and audit) for ``size`` hosts."""
     words = (
         "xargs",
         "-P",
@@ -94,19 +94,19 @@ def at(ready: Ready, size: int) -> list[Command]:
 
 
 def memory_mb(contender: str) -> Callable[[Figures], float]:
-    """Return the function for the controller's memory in MB with 1,000 hosts."""
+    """Return a function that returns the controller's memory in MB with 1,000 hosts, for one measured tool."""
     return lambda found: found.median(contender, 1000, "rss_bytes") / 1e6
 
 
 def flatness(contender: str) -> Callable[[Figures], float]:
-    """Return the function that divides the processor time per added host above 100 hosts by that below 100."""
+    """Return a function that compares a tool's processor time per added host: above 100 hosts / below 100 hosts."""
     return lambda found: divided(
         found.per_added(contender, 100, 1000, "cpu_s"), found.per_added(contender, 1, 100, "cpu_s")
     )
 
 
 def goals() -> Sequence[Goal]:
-    """Goals for memory, and for constant processor time per host."""
+    """Return the goals for the controller's memory, and for constant processor time per host."""
     return (
         *(
             Goal(f"1,000 hosts: memory of the controller, {verb.split()[1]}", LIMIT_MB, memory_mb(verb), " MB")

@@ -1,1 +1,1 @@
-"""Samples, values computed from them, and verdicts on goals. Pure."""
+"""The benchmark's samples, values computed from them, and verdicts on goals."""

@@ -1,4 +1,4 @@
-"""Goals and verdicts. A verdict is always computed from samples."""
+"""Goals: limits for figures of the benchmark. A verdict on a goal is always computed from samples."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _RATIOS = {" s": "×", " ms": "‰"}  #: unit of a time → unit of the ratio of
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A figure, and its maximum or, with ``at_least``, minimum."""
+    """Limit for a figure: a maximum or, with ``at_least``, a minimum."""
 
     what: str
     limit: float
@@ -24,28 +24,28 @@ class Goal:
 
     @property
     def timed(self) -> bool:
-        """Whether the figure is a time, which is divided by the calibration before the comparison."""
+        """Whether the figure is a time. A time is divided by the calibration before the comparison with the limit."""
         return self.unit in _RATIOS
 
     @property
     def title(self) -> str:
-        """Title of the figure on the page."""
+        """Title of the figure on the page ``docs/performance.md``."""
         return f"{self.what} / the calibration" if self.timed else self.what
 
     @property
     def judged_unit(self) -> str:
-        """Unit of the judged value."""
+        """Unit of the value that is compared with the limit."""
         return _RATIOS.get(self.unit, self.unit)
 
     @property
     def wanted(self) -> str:
-        """The limit as text for the page."""
+        """The limit as text for ``docs/performance.md``, such as ``≤ 1.15×``."""
         return f"{'≥' if self.at_least else '≤'} {number(self.limit)}{self.judged_unit}"
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A goal with its value and verdict."""
+    """A goal with the value of its figure, and the verdict."""
 
     goal: Goal
     value: float | None  #: value of the figure; for a time: ratio of the time to the calibration
@@ -54,17 +54,17 @@ class Judged:
 
     @property
     def shown(self) -> str:
-        """The value as text for the page."""
+        """The value as text for the page ``docs/performance.md``."""
         return "–" if self.value is None else f"{number(self.value)}{self.goal.judged_unit}"
 
     @property
     def shown_time(self) -> str:
-        """The time as text for the page; else empty."""
+        """The measured time as text for ``docs/performance.md``; empty if the figure is not a time."""
         return "" if self.time is None else f"{number(self.time)}{self.goal.unit}"
 
 
 def judge(goal: Goal, figures: Figures) -> Judged:
-    """Judge a goal by the measured value, not the rounded one."""
+    """Return the verdict on ``goal``, from the exact value in ``figures`` and not the rounded one on the page."""
     time = None
     try:
         value = goal.value(figures)

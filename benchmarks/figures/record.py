@@ -1,4 +1,4 @@
-"""Stored record of a run: a JSON file with every sample and the properties of the machine."""
+"""Stored record of the benchmark: a JSON file with every sample and the properties of the machine."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class Conditions:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Conditions:
-        """Parse stored conditions."""
+        """Parse the JSON form of these conditions, as stored in a record."""
         first, second, third = values["load_before"]
         return cls(**{**values, "load_before": (first, second, third)})
 
 
 @dataclass(frozen=True, slots=True)
 class CaseRecord:
-    """Measurement of one case."""
+    """Measurement of one case: its samples, errors and conditions."""
 
     conditions: Conditions
     rounds: int  #: requested number of times to measure each contender
@@ -49,16 +49,16 @@ class CaseRecord:
 
     @property
     def figures(self) -> Figures:
-        """The samples, for computations."""
+        """The samples as ``Figures``, which compute values from them."""
         return Figures(self.samples, self.calibration_s)
 
     @property
     def whole(self) -> bool:
-        """Whether the page can show the case without a warning."""
+        """Whether all was measured on a quiet machine, so that the page shows the case without a warning."""
         return self.conditions.quiet and not self.failed and not self.cut
 
     def to_json(self) -> dict[str, Any]:
-        """Return the record as JSON values."""
+        """Return the record as values that ``json`` can write."""
         return {
             **asdict(self),
             "samples": [one.to_json() for one in self.samples],
@@ -68,7 +68,7 @@ class CaseRecord:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> CaseRecord:
-        """Parse the output of ``to_json``."""
+        """Parse the output of ``CaseRecord.to_json``."""
         return cls(
             **{
                 **values,
@@ -79,7 +79,7 @@ class CaseRecord:
 
 
 def read(path: Path) -> dict[str, CaseRecord]:
-    """Read a file's cases by name; empty if missing. Raises ``ValueError`` for another schema."""
+    """Read the records in ``path`` by case name; empty if it is missing. Raises ``ValueError`` for another schema."""
     if not path.exists():
         return {}
     document = json.loads(path.read_text("utf-8"))
@@ -89,7 +89,7 @@ def read(path: Path) -> dict[str, CaseRecord]:
 
 
 def write(path: Path, cases: Mapping[str, CaseRecord]) -> None:
-    """Replace the file by these cases, with one sample per line."""
+    """Replace the file ``path`` by the records ``cases``, with one sample per line."""
     document = {"schema": SCHEMA, "cases": {name: case.to_json() for name, case in cases.items()}}
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.new")
@@ -98,7 +98,7 @@ def write(path: Path, cases: Mapping[str, CaseRecord]) -> None:
 
 
 def one_sample_a_line(document: Mapping[str, Any]) -> str:
-    """The document as JSON with one sample per line, for readable diffs."""
+    """Return ``document`` as JSON with one sample per line, so that diffs are readable."""
     samples: list[str] = []
 
     def held(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Cost of one run of one command."""
+"""Sample of the benchmark: the cost of one run of one command."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Cost of one run. ``None``: not measured."""
+    """Cost of one run of a command. ``None`` means that a value was not measured."""
 
     contender: str  #: name of the contender on the page
     size: int  #: number of hosts that were measured, or of another unit of the case
@@ -31,7 +31,7 @@ class Sample:
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Sample:
-        """Parse the output of ``to_json``. Raises ``ValueError`` for an unknown field."""
+        """Parse the output of ``Sample.to_json``. Raises ``ValueError`` for an unknown field."""
         unknown = values.keys() - {one.name for one in fields(cls)}
         if unknown:
             raise ValueError(f"a sample has no {', '.join(sorted(unknown))}")

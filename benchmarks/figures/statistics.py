@@ -1,4 +1,4 @@
-"""Medians, ratios and slopes of samples."""
+"""Medians, ratios and slopes of the benchmark's samples."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from benchmarks.figures.sample import Sample
 
 
 class NotMeasured(LookupError):
-    """A figure needs samples that are missing."""
+    """The samples that are needed to compute a figure are missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Median, minimum and maximum of values."""
+    """Median, minimum, maximum and number of some values."""
 
     median: float
     least: float
@@ -25,7 +25,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Key of samples that belong together: contender, size and variant."""
+    """Key of a series: the samples of one tool, with one number of hosts and one variant, in all rounds."""
 
     contender: str
     size: int
@@ -41,11 +41,11 @@ class Figures:
     calibration_s: float = 0.0
 
     def series(self) -> tuple[Series, ...]:
-        """All series, in the order of their first samples."""
+        """Return the keys of all series, in the order of their first samples."""
         return tuple(dict.fromkeys(Series(one.contender, one.size, one.variant) for one in self.samples))
 
     def values(self, contender: str, size: int, what: str, variant: str = "") -> tuple[float, ...]:
-        """Values of all rounds for ``what``: ``wall_s``, or a name in ``Sample.extra``."""
+        """Return a series' values of ``what``: a field of ``Sample``, or a name in ``Sample.extra``."""
         found = [
             getattr(one, what) if what in Sample.__slots__ else one.extra.get(what)
             for one in self.samples
@@ -54,30 +54,32 @@ class Figures:
         return tuple(float(value) for value in found if value is not None)
 
     def spread(self, contender: str, size: int, what: str, variant: str = "") -> Spread:
-        """Median, minimum and maximum. Raises ``NotMeasured`` without samples."""
+        """Return median, minimum and maximum of a series' values of ``what``. Raises ``NotMeasured`` without
+        samples.
+        """
         return spread(self.values(contender, size, what, variant), f"{contender}, {size}, {what} {variant}".strip())
 
     def median(self, contender: str, size: int, what: str, variant: str = "") -> float:
-        """Median over the rounds."""
+        """Return the median of a series' values of ``what``. Raises ``NotMeasured`` without samples."""
         return self.spread(contender, size, what, variant).median
 
     def ratio(self, contender: str, other: str, size: int, what: str, variant: str = "") -> float:
-        """Ratio of the medians of ``contender`` and ``other``."""
+        """Return the median of ``what`` of the tool ``contender``, divided by that of ``other``."""
         return divided(self.median(contender, size, what, variant), self.median(other, size, what, variant))
 
     def per_added(self, contender: str, small: int, large: int, what: str, variant: str = "") -> float:
-        """Cost of each additional host, from the medians of two sizes."""
+        """Return the increase of ``what`` per additional host, from the medians with ``small`` and ``large`` hosts."""
         more = self.median(contender, large, what, variant) - self.median(contender, small, what, variant)
         return divided(more, large - small)
 
     def slope(self, contender: str, size: int, what: str, at: dict[str, float]) -> float:
-        """Slope of the least-squares line through the medians; ``at``: variant → x value."""
+        """Return the slope of the least-squares line through the medians of variants. ``at``: variant → x value."""
         places = list(at.values())
         return statistics.linear_regression(places, [self.median(contender, size, what, one) for one in at]).slope
 
 
 def spread(values: Iterable[float], what: str) -> Spread:
-    """Median, minimum and maximum of values. Raises ``NotMeasured`` without values."""
+    """Return median, minimum and maximum of ``values``. Raises ``NotMeasured(what)`` without values."""
     ordered = sorted(values)
     if not ordered:
         raise NotMeasured(what)
@@ -85,7 +87,7 @@ def spread(values: Iterable[float], what: str) -> Spread:
 
 
 def divided(value: float, by: float) -> float:
-    """Quotient of two values. Raises ``NotMeasured`` for a zero divisor."""
+    """Return ``value`` divided by ``by``. Raises ``NotMeasured`` if ``by`` is 0."""
     if by == 0:
         raise NotMeasured("nothing to divide by")
     return value / by

@@ -1,1 +1,1 @@
-"""Cost of one command: wall time, and processor time, memory and traffic of its process tree."""
+"""Measurement of a command: wall time, and processor time, memory and traffic of its process tree."""

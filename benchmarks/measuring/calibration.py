@@ -1,4 +1,4 @@
-"""Calibration: this machine's processor time for a fixed amount of work, the unit for times in goals."""
+"""Calibration: this machine's processor time for a fixed amount of work. Times in goals are divided by it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FORKS = 'count=$1; while [ "$count" -gt 0 ]; do (:); /bin/true; count=$((count 
 
 
 def calibration_s() -> float:
-    """Measure the fixed work on this machine in processor seconds."""
+    """Do the fixed work several times on this machine; return the least processor seconds."""
     return min(_once() for _ in range(TRIES))
 
 
@@ -26,13 +26,13 @@ def _once() -> float:
 
 
 def _used_s() -> float:
-    """Processor seconds that this process and its ended children have used."""
+    """Return the processor seconds that this process and its ended children have used."""
     times = os.times()
     return time.process_time() + times.children_user + times.children_system
 
 
 def _python(documents: int) -> None:
-    """Parse, search, sort and write documents, as a controller does."""
+    """Parse, search, sort and write JSON documents, as a controller does."""
     text = json.dumps({f"name{number:03}": {"value": number, "words": ["a", "b"]} for number in range(100)})
     for _ in range(documents):
         rows = json.loads(text)

@@ -1,4 +1,4 @@
-"""A command to measure, as a value."""
+"""A command to measure, and its result."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ class Done:
 
     @property
     def last(self) -> str:
-        """The last parts of the command's outputs, for a message."""
+        """The ends of standard output and standard error, for an error message."""
         return " … ".join(text.strip()[-600:] for text in (self.stdout, self.stderr) if text.strip())
 
 
 def nothing() -> None:
-    """Do nothing."""
+    """Do nothing: the default of ``Command.before``."""
 
 
 def ended_well(done: Done) -> str:
-    """Require exit status 0."""
+    """Return an error text if the command ended with another exit status than 0; else an empty text."""
     return "" if done.status == 0 else f"it ended with {done.status}: {done.last}"
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """The command of a contender at one size, with a check of its work."""
+    """A command of a measured tool for ``size`` hosts, with a check of its work."""
 
     contender: str
     size: int

@@ -1,4 +1,4 @@
-"""Control group for all processes of a command, including those that outlive their parents."""
+"""Linux control group for all processes of a command, including those that outlive their parents."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 @dataclass(frozen=True, slots=True)
 class ControlGroup:
-    """A control group for one command."""
+    """A Linux control group for the processes of one command."""
 
     name: str
     entries: tuple[Path, ...]  #: files to which a process writes the process id to enter the group
@@ -30,15 +30,15 @@ class ControlGroup:
 
     @property
     def entering(self) -> list[str]:
-        """Prefix of a command that runs it in the group."""
+        """Words to put before a command so that it runs in the group."""
         return ["/bin/sh", "-c", _ENTER, "bench", str(len(self.entries)), *map(str, self.entries)]
 
     def pids(self) -> list[int]:
-        """Current processes of the group."""
+        """Return the ids of the processes that are now in the group."""
         return [int(line) for line in self.entries[0].read_text().split()]
 
     def memory(self) -> tuple[int, int]:
-        """Total resident bytes and number of the processes; shared pages count for each."""
+        """Return the processes' total resident bytes (shared pages count for each), and their number."""
         pages, pids = 0, self.pids()
         for pid in pids:
             with suppress(OSError):  # the process may have ended meanwhile
@@ -48,7 +48,7 @@ class ControlGroup:
 
 @contextmanager
 def control_group(name: str) -> Iterator[ControlGroup]:
-    """Context manager for a new group; remaining processes are killed."""
+    """Context manager for a new control group; at its end, the group's remaining processes are killed."""
     path = f"{ALL}/{name}"
     entries = tuple(cgroups.create(path))
     try:
@@ -60,6 +60,6 @@ def control_group(name: str) -> Iterator[ControlGroup]:
 
 
 def kill_all() -> None:
-    """Kill the remaining processes of an interrupted run."""
+    """Kill the processes that an interrupted run of the benchmark left, and remove its control groups."""
     cgroups.kill(ALL)
     cgroups.remove(ALL)

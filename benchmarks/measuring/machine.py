@@ -1,4 +1,4 @@
-"""Properties of this machine, versions of all tools, and a check of the load."""
+"""Properties of this machine, versions of the measured tools, and a check of the machine's load."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LINE = re.compile(r"^(?P<name>[^:=]+?)\s*[:=]\s*\"?(?P<value>[^\"\n]*)", re.MUL
 
 
 def conditions(peers: Mapping[str, str]) -> Conditions:
-    """Current conditions; ``peers``: versions in separate environments."""
+    """Return the current conditions of a measurement. ``peers``: versions of tools in virtual environments."""
     load = os.getloadavg()
     return Conditions(
         datetime.now(UTC).replace(microsecond=0).isoformat(),
@@ -34,12 +34,12 @@ def conditions(peers: Mapping[str, str]) -> Conditions:
 
 
 def quiet(load: float, cores: int) -> bool:
-    """Whether figures are comparable at this load (average of one minute)."""
+    """Return whether figures are comparable at this load average of one minute."""
     return load <= QUIET * cores
 
 
 def too_loaded(load: float, cores: int) -> str:
-    """Error text if the load is too high to begin; else empty."""
+    """Return an error text if the load average is too high to begin a measurement; else empty."""
     if quiet(load, cores):
         return ""
     return (
@@ -49,7 +49,7 @@ def too_loaded(load: float, cores: int) -> str:
 
 
 def machine() -> dict[str, str]:
-    """Kernel, distribution, processor, cores and memory."""
+    """Return this machine's processor, cores, memory, kernel, distribution and Python, by name."""
     cpu, memory = fields(Path("/proc/cpuinfo").read_text()), fields(Path("/proc/meminfo").read_text())
     return {
         "processor": cpu.get("model name", platform.machine()),
@@ -62,7 +62,7 @@ def machine() -> dict[str, str]:
 
 
 def fields(text: str) -> dict[str, str]:
-    """Parse lines ``name: value`` or ``NAME="value"``; the first value of a name is used."""
+    """Parse lines ``name: value`` or ``NAME="value"``; if a name occurs again, its first value is used."""
     found: dict[str, str] = {}
     for line in _LINE.finditer(text):
         found.setdefault(line["name"].strip(), line["value"].strip())
@@ -70,7 +70,7 @@ def fields(text: str) -> dict[str, str]:
 
 
 def said(words: Sequence[str], pattern: str) -> str:
-    """Run a program; return the group of ``pattern`` in its output, or ``absent`` without the program."""
+    """Run the program ``words``; return the group of ``pattern`` in its output, or ``absent`` without the program."""
     try:
         done = subprocess.run(words, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
     except FileNotFoundError:
@@ -101,5 +101,5 @@ def _commit() -> str:
 
 
 def own_program(name: str) -> str:
-    """Path of a program in the running Python's environment."""
+    """Return the path of the program ``name`` in the virtual environment of the running Python."""
     return str(Path(sys.executable).with_name(name))

@@ -1,4 +1,4 @@
-"""Measurement of one command."""
+"""Measurement of one run of a command."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _numbers = itertools.count()
 
 
 def measure(command: Command, round_: int) -> Done:
-    """Run a command without processes of earlier commands, and without leaving its own."""
+    """Run ``command`` in its own control group and measure it. Processes that it leaves are killed."""
     command.before()
     with control_group(f"{os.getpid()}-{next(_numbers)}") as group, tempfile.TemporaryFile() as err:
         return _run(command, round_, group, err)
@@ -68,12 +68,12 @@ def _run(command: Command, round_: int, group: ControlGroup, err: IO[bytes]) -> 
 
 
 def _environment() -> dict[str, str]:
-    """This machine's environment without ``PYTHONDONTWRITEBYTECODE``, which slows programs in a checkout."""
+    """Return this machine's environment without ``PYTHONDONTWRITEBYTECODE``, which slows programs in a checkout."""
     return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 class _Reader(threading.Thread):
-    """Reads a process's output, even if a child keeps the pipe open."""
+    """Thread that reads a command's output, even if a child of the command keeps the pipe open."""
 
     def __init__(self, stream: IO[bytes]):
         super().__init__(daemon=True)
@@ -81,13 +81,13 @@ class _Reader(threading.Thread):
         self.kept = bytearray()
 
     def run(self) -> None:
-        """Read until the end."""
+        """Read the output until its end."""
         for line in self._stream:
             self.kept += line[: max(0, OUTPUT_BYTES - len(self.kept))]
 
 
 def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> int:
-    """Wait for the process and return its status; kill it after the time limit."""
+    """Wait for the process and return its exit status. After ``timeout_s``, kill it and return ``TIMED_OUT``."""
     try:
         return process.wait(timeout_s)
     except subprocess.TimeoutExpired:
@@ -97,14 +97,14 @@ def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> int:
 
 
 class _Most:
-    """Maximum of the memory samples of a command."""
+    """Largest sample of a command's memory so far: total bytes and number of processes."""
 
     most = (0, 0)
 
 
 @contextmanager
 def _memory(group: ControlGroup) -> Iterator[_Most]:
-    """Context manager that samples the group's memory; yields the maximum."""
+    """Context manager that samples the memory of a group's processes; yields the largest sample."""
     seen, over = _Most(), threading.Event()
 
     def look() -> None:

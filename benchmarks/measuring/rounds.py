@@ -1,4 +1,4 @@
-"""Rounds of one case: all commands in turn, so that a disturbance affects all."""
+"""Rounds of one case. Each round runs all commands in turn, so that a disturbance affects all of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.measuring.command import Command, Done
 
 @dataclass(slots=True)
 class Rounds:
-    """Samples and errors of all rounds of one case."""
+    """Samples and errors of all rounds of a case. ``cut``: reason for an early end."""
 
     samples: list[Sample] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)  #: key of a command → first error of the command
@@ -26,9 +26,9 @@ def alternate(
     measure: Callable[[Command, int], Done],
     tell: Callable[[str], None],
 ) -> Rounds:
-    """Measure each command once per round. A command that fails is left out of later rounds.
+    """Measure each command once per round. A command that fails is not measured in later rounds.
 
-    After ``bound_s`` seconds no further command starts, except in the first round.
+    When ``bound_s`` seconds have passed, no further command starts, except in the first round.
     """
     result, began_s = Rounds(), time.monotonic()
     for number in range(rounds):
@@ -52,5 +52,5 @@ def alternate(
 
 
 def key(command: Command) -> str:
-    """Name of a command, by contender, size and variant."""
+    """Return the command's name: measured tool, number of hosts and variant."""
     return ", ".join(filter(None, (command.contender, str(command.size), command.variant)))

@@ -1,4 +1,4 @@
-"""Traffic on the controller's cable, from the kernel's counters."""
+"""Traffic on the controller's virtual network cable, from the kernel's counters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Bytes and packets sent and received by the controller."""
+    """Numbers of bytes and packets that the controller has sent and received."""
 
     sent_bytes: int
     received_bytes: int
@@ -16,12 +16,12 @@ class Traffic:
     received_packets: int
 
     def since(self, before: Traffic) -> dict[str, int]:
-        """Name of a field of ``Sample`` → increase since ``before``."""
+        """Return name of a field of ``Sample`` → increase of its counter since ``before``."""
         return {name: getattr(self, name) - getattr(before, name) for name in self.__slots__}
 
 
 def through(cable: str) -> Traffic:
-    """Read the machine's end of a cable, which receives the bytes that the controller sends."""
+    """Read the counters of this machine's end of a cable. That end receives the bytes that the controller sends."""
     counters = Path("/sys/class/net", cable, "statistics")
 
     def read(name: str) -> int:

@@ -1,4 +1,4 @@
-"""Charts of the cases, as JSON values for ``draw.py``."""
+"""Charts of the benchmark's cases, as JSON values for ``draw.py``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks.page.document import digest
 
 
 def sized(size: int, what: str) -> str:
-    """A number of hosts as text; empty for zero.
+    """Return ``size`` with its unit ``what`` as text; empty for zero.
 
     >>> sized(1, "hosts"), sized(24, "hosts"), sized(0, "hosts")
     ('1 host', '24 hosts', '')
@@ -19,7 +19,7 @@ def sized(size: int, what: str) -> str:
 
 
 def chart(case: Case, record: CaseRecord) -> dict[str, Any]:
-    """Chart of a case: a bar for each contender's wall time, grouped by size and variant."""
+    """Return a case's chart: a bar for each tool's wall time, grouped by number of hosts and variant."""
     figures = record.figures
     groups: dict[str, list[dict[str, Any]]] = {}
     for series in sorted(figures.series(), key=lambda one: (one.variant != "", one.size)):

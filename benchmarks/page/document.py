@@ -1,4 +1,4 @@
-"""Generator of the variable part of ``docs/performance.md``. Pure: equal figures give equal text."""
+"""Generator of the variable part of ``docs/performance.md``. Equal figures give equal text."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 
 
 def plot_of(name: str) -> Path:
-    """Path of a case's chart."""
+    """Return the path of the chart of the case ``name``."""
     return FOLDER / f"{name}.svg"
 
 
 def digest(record: CaseRecord) -> str:
-    """Digest of a case's samples, by which an outdated chart is detected."""
+    """Return a digest of a case's samples. A chart with another digest is outdated."""
     text = json.dumps([one.to_json() for one in record.samples], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def replaced(page: str, text: str) -> str:
-    """Replace the generated part of the page. Raises ``ValueError`` without markers."""
+    """Return ``page`` with ``text`` as its generated part. Raises ``ValueError`` if the page has no markers for it."""
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not (begin and end):
@@ -41,7 +41,7 @@ def replaced(page: str, text: str) -> str:
 
 
 def render(cases: Sequence[Case], records: Mapping[str, CaseRecord]) -> str:
-    """Generate the text between the markers of the page."""
+    """Generate the text between the markers of the page from the stored ``records``."""
     measured = [(case, records[case.NAME]) for case in cases if case.NAME in records]
     parts = [*_summary(measured), *_costs(cases, records), *_conditions(measured)]
     for case, record in measured:
@@ -62,7 +62,7 @@ def _summary(measured: Sequence[tuple[Case, CaseRecord]]) -> Iterator[str]:
 
 
 def warned(measured: Sequence[tuple[Case, CaseRecord]]) -> str:
-    """Warning about the machine's load before a measurement; else empty."""
+    """Return a warning if the machine was loaded before a measurement; else empty."""
     loaded = [case.NAME for case, record in measured if not record.conditions.quiet]
     if not loaded:
         return ""

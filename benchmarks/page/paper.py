@@ -1,4 +1,4 @@
-"""Limits of one controller at 10,000 hosts, extrapolated from 1,000 hosts."""
+"""Resources that one controller needs for 10,000 hosts, extrapolated from figures of 1,000 hosts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WRITTEN = {
 
 
 def rows(thousand: Figures) -> Iterator[list[str]]:
-    """Rows of the table: quantity, value per host, value for 10,000 hosts."""
+    """Yield the rows of the table: quantity, value per host, value for 10,000 hosts."""
     for verb in (PLAN, AUDIT):
         each_s, whole_s = _carried_on(thousand, verb, "cpu_s")
         yield [f"processor time of `{verb}`", f"{number(1000 * each_s)} ms", f"{number(whole_s)} s on one core"]
@@ -49,7 +49,7 @@ def _carried_on(figures: Figures, verb: str, what: str) -> tuple[float, float]:
 
 
 def section(thousand: Figures) -> Iterator[str]:
-    """Paragraphs about 10,000 hosts; none if 1,000 hosts were not measured."""
+    """Yield the paragraphs about 10,000 hosts; none if ``thousand`` lacks figures of 1,000 hosts."""
     try:
         table = tables.markdown(["what", "each host", "10,000 hosts"], rows(thousand))
     except NotMeasured:

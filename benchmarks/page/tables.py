@@ -1,4 +1,4 @@
-"""Tables of a case, as Markdown. Pure."""
+"""Tables of the benchmark's page ``docs/performance.md``, as Markdown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.figures.statistics import Figures, NotMeasured, Series
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column with a value of samples and its unit."""
+    """A table column for one value of the samples. ``scale`` converts the value to the unit in ``heading``."""
 
     heading: str
     what: str
@@ -27,13 +27,13 @@ TRAFFIC = (Column("sent, kB", "sent_bytes", 1e-3), Column("received, kB", "recei
 
 
 def columns(table: Table) -> tuple[Column, ...]:
-    """Columns of the table with samples of a case."""
+    """Return the value columns of a case's table of samples."""
     more = tuple(Column(heading, what, spread=True) for what, heading in table.extra.items())
     return (WALL, CPU, *(MEMORY if table.memory else ()), *(TRAFFIC if table.traffic else ()), *more)
 
 
 def samples(table: Table, figures: Figures) -> str:
-    """Table with a row for each series: median (minimum–maximum) of its rounds."""
+    """Return the table of a case's samples: a row for each series, with median (minimum–maximum) of its rounds."""
     chosen = columns(table)
     every = figures.series()
     varied = any(series.variant for series in every)
@@ -52,7 +52,7 @@ def samples(table: Table, figures: Figures) -> str:
 
 
 def cell(figures: Figures, series: Series, column: Column) -> str:
-    """Cell for a series: median (minimum–maximum) of the column's value."""
+    """Return the cell of a series and column: median (minimum–maximum) of the value in all rounds."""
     try:
         found = figures.spread(series.contender, series.size, column.what, series.variant)
     except NotMeasured:
@@ -64,12 +64,12 @@ def cell(figures: Figures, series: Series, column: Column) -> str:
 
 
 def verdicts(case: Case, figures: Figures) -> tuple[Judged, ...]:
-    """Judge the case's goals."""
+    """Return the case's goals, each with its value from ``figures`` and a verdict."""
     return tuple(judge(goal, figures) for goal in case.goals())
 
 
 def goals(judged: Sequence[Judged]) -> str:
-    """Table with a row for each goal."""
+    """Return the table of goals, with a row for each."""
     return markdown(GOAL_COLUMNS, (goal_cells(one) for one in judged))
 
 
@@ -77,12 +77,12 @@ GOAL_COLUMNS = ("figure", "to reach", "measured", "verdict", "as a time")
 
 
 def goal_cells(one: Judged) -> list[str]:
-    """Row of a goal."""
+    """Return the cells of the table row for the goal ``one``."""
     return [one.goal.title, one.goal.wanted, one.shown, f"**{one.verdict}**", one.shown_time]
 
 
 def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table with escaped vertical bars."""
+    """Return a Markdown table in which vertical bars in cells are escaped."""
 
     def line(cells: Sequence[str]) -> str:
         return "| " + " | ".join(one.replace("|", "\\|") for one in cells) + " |"
@@ -91,6 +91,6 @@ def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def lines(pairs: Iterable[tuple[str, str]], shown: Callable[[str], str] = str) -> Iterator[str]:
-    """Items of a Markdown list."""
+    """Yield an item of a Markdown list for each name and value."""
     for name, value in pairs:
         yield f"* {name}: {shown(value)}"

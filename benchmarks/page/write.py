@@ -1,4 +1,4 @@
-"""Writes the page and its charts."""
+"""Writer of the page ``docs/performance.md`` and its charts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DRAW = Path(__file__).with_name("draw.py")  #: path of the drawing program, whic
 
 
 def write(cases: Sequence[Case], records: Mapping[str, CaseRecord]) -> None:
-    """Write the generated part of the page, and the charts."""
+    """Write the generated part of ``docs/performance.md`` and its charts, from the stored ``records``."""
     PAGE.write_text(replaced(PAGE.read_text("utf-8"), render(cases, records)), "utf-8")
     charts = [
         {"file": plot_of(case.NAME).name, **chart(case, records[case.NAME])}

@@ -1,1 +1,1 @@
-"""Peers: other tools that do the same work as Hostwright, as their users would write it."""
+"""Peers: other tools that do the same work as Hostwright, with the files that their users would write."""

@@ -1,4 +1,4 @@
-"""A stack's files for tools without stacks."""
+"""Files of a Hostwright stack, copied for other tools, which have no stacks."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ TEXTS = (
 
 
 def lay_out(hosts: Hosts, host: str, folder: Path) -> dict[str, str]:
-    """Copy all files to ``folder``; return the variables for them."""
+    """Copy the stack's files, partly from ``host``, to ``folder``; return the variables that name them to other
+    tools.
+    """
     (machine,) = hosts.machines([host])
     for path in TEXTS:
         (folder / Path(path).name).write_bytes(b64decode(console(machine, "base64", "-w0", path)))
@@ -51,5 +53,5 @@ def lay_out(hosts: Hosts, host: str, folder: Path) -> dict[str, str]:
 
 
 def mirrored(document: str) -> Mapping[str, Path]:
-    """Name of an artifact → path of its file, from the output of ``mirror --json``."""
+    """Return artifact name → path of its file, from ``document``, the output of ``hostwright mirror --json``."""
     return {file["name"]: Path(file["path"]) for file in json.loads(document)["files"]}

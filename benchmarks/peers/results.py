@@ -1,4 +1,4 @@
-"""Parsers of the peers' output. Pure."""
+"""Parsers for the output of Ansible and pyinfra."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CONNECTED = re.compile(r"^\s*\[(\S+?)\] Connected\s*$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Result of one run of a tool."""
+    """Result of one run of Ansible or pyinfra."""
 
     hosts: frozenset[str]  #: names of the hosts on which the tool did the work
     changed: int  #: total number of changes on all hosts
@@ -20,7 +20,7 @@ class Result:
 
 
 def of_ansible(text: str) -> Result:
-    """Parse a play's recap. Raises ``ValueError`` without a recap."""
+    """Parse the recap of ``ansible-playbook``. Raises ``ValueError`` if ``text`` has none."""
     rows = {name: dict(_pairs(counts)) for name, counts in _RECAP.findall(text.partition("PLAY RECAP")[2])}
     if not rows:
         raise ValueError("no recap")
@@ -29,7 +29,7 @@ def of_ansible(text: str) -> Result:
 
 
 def of_pyinfra(text: str) -> Result:
-    """Parse pyinfra's results. Raises ``ValueError`` without results."""
+    """Parse the results table of pyinfra. Raises ``ValueError`` if ``text`` has none."""
     total = _TOTAL.search(text)
     if not total:
         raise ValueError("no results")
@@ -38,7 +38,7 @@ def of_pyinfra(text: str) -> Result:
 
 
 def wrong(result: Result, hosts: frozenset[str], *, changes: bool) -> str:
-    """Error text for missing hosts, failures, or forbidden changes; else empty."""
+    """Return an error text for missing hosts, failures, or changes that ``changes`` does not allow; else empty."""
     if missing := sorted(hosts - result.hosts):
         return f"it did nothing on {', '.join(missing)}"
     if result.failed:

@@ -1,4 +1,4 @@
-"""Commands of the peers on the lab's hosts, each in its fastest safe configuration."""
+"""Commands of other tools on the lab's hosts, each in its fastest safe configuration."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PARALLEL = 50  #: number of hosts that a tool processes in parallel, enough for 
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """Commands of the peers for some hosts of the lab."""
+    """Commands of other tools for the lab's hosts ``names``."""
 
     hosts: Hosts
     names: tuple[str, ...]
@@ -29,26 +29,32 @@ class Tools:
 
     @property
     def base(self) -> Command:
-        """Command without words, to be completed, in the controller's network namespace."""
+        """Command without words, which the other methods complete. It runs in the controller's network namespace."""
         return Command("", len(self.names), (), netns=self.hosts.desk.netns, cable=self.hosts.desk.cable)
 
     @property
     def ssh_config(self) -> Path:
-        """The ssh_config that all peers use."""
+        """Path of the ssh_config that all tools use."""
         return self.hosts.ssh_config(self.names)
 
     def each(self, contender: str, script: str, *arguments: str) -> Command:
-        """Command that runs a shell script on this machine for each host: ``$1`` is the ssh_config, ``$2`` the host."""
+        """Return a command that runs the shell script ``script`` on this machine once for each host.
+
+        ``$1`` is the ssh_config, ``$2`` the host, and ``$3`` the first of ``arguments``.
+        """
         words = ("xargs", "-P", str(AT_ONCE), "-I", "@HOST@", "sh", "-c", script, "each", str(self.ssh_config))
         stdin = "".join(f"{name}\n" for name in self.names).encode()
         return replace(self.base, contender=contender, words=(*words, "@HOST@", *arguments), stdin=stdin)
 
     def ssh_true(self) -> Command:
-        """Command that runs ``true`` on each host over ssh, the minimum for any tool."""
+        """Return a command that runs ``true`` on each host over ssh, the minimum for any tool."""
         return self.each(SSH, 'exec ssh -F "$1" "$2" true')
 
     def ansible(self, playbook: Path, *, mitogen: bool = False, changes: bool = False) -> Command:
-        """Command that runs an Ansible playbook, optionally with Mitogen."""
+        """Return a command that runs an Ansible playbook, optionally with Mitogen.
+
+        Without ``changes``, the command fails if a host changes.
+        """
         inventory = self._written("hosts.ini", "".join(f"{name}\n" for name in self.names))
         variables = self._written("variables.json", json.dumps(self.variables))
         programs = environment("ansible")
@@ -69,7 +75,10 @@ class Tools:
         )
 
     def pyinfra(self, *, changes: bool = False) -> Command:
-        """Command that runs the pyinfra deploy. ``-y`` skips the preceding read of the state."""
+        """Return a command that runs the pyinfra deploy. Without ``changes``, it fails if a host changes.
+
+        The option ``-y`` skips pyinfra's preceding read of the hosts' state.
+        """
         inventory = self._written("inventory.py", f"hosts = {list(self.names)!r}\n")
         data = {
             **self.variables,
@@ -103,5 +112,5 @@ class Tools:
 
 
 def of(hosts: Hosts, names: Sequence[str], variables: dict[str, str], folder: Path) -> Tools:
-    """Peers for these hosts; ``folder``: directory for their files."""
+    """Return the other tools' commands for the hosts ``names``. ``folder``: directory for the tools' files."""
     return Tools(hosts, tuple(names), variables, folder)

@@ -1,4 +1,4 @@
-"""Virtual environments of the peers, from files with pins and hashes."""
+"""Virtual environments of other tools, from requirements files with pinned versions and hashes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PLOTS = "plots"
 
 
 def environment(name: str) -> Path:
-    """Directory of an environment's programs; created if missing or outdated."""
+    """Return the ``bin`` directory of a virtual environment. The environment is created if missing or outdated."""
     pins = PINS / f"{name}.txt"
     digest = hashlib.sha256(pins.read_bytes()).hexdigest()
     place = PLACE / name
@@ -34,14 +34,14 @@ def environment(name: str) -> Path:
 
 
 def versions(names: Iterable[str] = tuple(NAMED)) -> dict[str, str]:
-    """Pinned versions of the peers."""
+    """Return the pinned versions of the tools in these virtual environments, by package."""
     return {
         package: pinned((PINS / f"{name}.txt").read_text("utf-8"), package) for name in names for package in NAMED[name]
     }
 
 
 def pinned(text: str, package: str) -> str:
-    """A package's version in a file of pins."""
+    """Return the version of ``package`` in ``text``, a requirements file. Raises ``ValueError`` if it is not pinned."""
     for line in text.splitlines():
         name, equals, rest = line.partition("==")
         if equals and name.strip() == package:

@@ -2,9 +2,10 @@
 
     python -I -S answer.py RECORDING
 
-Finds the client's command and input in the recording (see ``recorder.py``). Random words of a connection are
-hexadecimal texts of at least 16 characters, which the client's words replace in the answer. An unknown request has exit
-status 99 and is stored beside the recording. Uses only the standard library, because it is started for each channel.
+Finds the client's command and input in the file ``RECORDING`` (see ``recorder.py``), and sends the recorded output.
+Random words of a connection are hexadecimal texts of at least 16 characters; in the output, the client's replace the
+recorded ones. For an unknown command or input, the program exits with status 99, and stores the request beside the
+recording. It uses only the standard library, because it is started for each channel.
 """
 
 import marshal
@@ -25,18 +26,18 @@ _WINDOW = 16 + zlib.MAX_WBITS
 
 
 def masked(text: bytes) -> bytes:
-    """A text with gzip members unpacked and random words masked."""
+    """Return ``text`` with gzip members unpacked and random words masked, to compare it with a recorded text."""
     return WORD.sub(b"#", unpacked(text))
 
 
 def changed(recorded: bytes, now: bytes) -> dict[bytes, bytes]:
-    """Recorded word → current word, for two texts that are otherwise equal."""
+    """Return recorded random word → current word, for two texts that are otherwise equal."""
     pairs = zip(WORD.findall(unpacked(recorded)), WORD.findall(unpacked(now)), strict=False)
     return {old: new for old, new in pairs if old != new}
 
 
 def replaced(text: bytes, words: dict[bytes, bytes]) -> bytes:
-    """A recorded answer with the current words, also in gzip members."""
+    """Return ``text``, a recorded output, with random words replaced by the current ``words``, also in gzip members."""
     before, mark, _ = text.partition(GZIP)
     if not mark:
         return _substituted(text, words)
@@ -48,7 +49,7 @@ def replaced(text: bytes, words: dict[bytes, bytes]) -> bytes:
 
 
 def unpacked(text: bytes) -> bytes:
-    """A text with its gzip members unpacked."""
+    """Return ``text`` with its gzip members unpacked."""
     before, mark, _ = text.partition(GZIP)
     if not mark:
         return text
@@ -63,7 +64,7 @@ def _substituted(text: bytes, words: dict[bytes, bytes]) -> bytes:
 
 
 def read(size: int) -> bytes:
-    """Read ``size`` bytes of input, or up to its end."""
+    """Read ``size`` bytes of standard input, or fewer at its end."""
     parts = []
     while size and (part := os.read(0, size)):
         parts.append(part)
@@ -72,13 +73,13 @@ def read(size: int) -> bytes:
 
 
 def write(descriptor: int, text: bytes) -> None:
-    """Write a complete text."""
+    """Write all of ``text`` to a file descriptor."""
     while text:
         text = text[os.write(descriptor, text) :]
 
 
 def main() -> int:
-    """Answer one command; return its exit status."""
+    """Replay the output of the client's command; return the recorded exit status."""
     store = sys.argv[1]
     asked = os.environb.get(b"SSH_ORIGINAL_COMMAND", b"")
     with open(store, "rb") as file:  # noqa: PTH123 - see above
@@ -99,7 +100,10 @@ def main() -> int:
 
 
 def chosen(candidates: "list[dict[str, Any]]", turn: int) -> "tuple[bytes, list[dict[str, Any]]]":
-    """The client's current input, and the recorded commands with the same input; shorter inputs are tried first."""
+    """Read the client's input number ``turn``; return it with the candidates that have the same input.
+
+    Candidates with shorter inputs are tried first. The list is empty if none matches.
+    """
     sent = b""
     for one in sorted(candidates, key=lambda one: len(one["inputs"][turn]) if turn < len(one["inputs"]) else 0):
         if turn >= len(one["inputs"]):
@@ -111,7 +115,7 @@ def chosen(candidates: "list[dict[str, Any]]", turn: int) -> "tuple[bytes, list[
 
 
 def unknown(store: str, asked: bytes) -> int:
-    """Store a request that is not in the recording."""
+    """Store a request that the recording lacks in a file beside it; return the exit status for this case."""
     with open(store + ".unknown", "ab") as file:  # noqa: PTH123 - see above
         file.write(asked[:4096] + b"\n====\n")
     return UNKNOWN_STATUS

@@ -1,4 +1,4 @@
-"""Network namespace of the controller, connected to the lab's bridge by one cable.
+"""Network namespace of the controller, connected to the lab's bridge by one virtual cable.
 
 All measured commands run in it, so that the cable's counters count only their traffic.
 """
@@ -38,28 +38,28 @@ print(min(shake() for _ in range(int(sys.argv[2]))))
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """The controller's network namespace in a lab, which owns the cable."""
+    """The controller's network namespace in a lab, and its virtual cable."""
 
     lab: Lab
 
     @property
     def place(self) -> Machine:
-        """Address and cable of the controller, the last that a lab can assign."""
+        """The controller as a machine of the lab, at the last address that the lab can assign."""
         return _Place(self.lab, "desk", MAX_HOSTS)
 
     @property
     def netns(self) -> Path:
-        """File of the network namespace."""
+        """File that names the network namespace."""
         return self.place.netns
 
     @property
     def cable(self) -> str:
-        """The machine's interface of the cable."""
+        """Name of the network interface at this machine's end of the cable."""
         return self.place.link
 
 
 class _Place(Machine):
-    """A machine whose directory is outside the lab, which removes unknown directories."""
+    """The controller as a lab machine, with a directory that the lab does not remove as that of an unknown host."""
 
     __slots__ = ()
 
@@ -69,7 +69,7 @@ class _Place(Machine):
 
 
 def set_up(lab: Lab) -> Desk:
-    """Create the controller's network in a lab, with a cable without delay."""
+    """Create the controller's network namespace in a lab, connected by a cable without delay."""
     desk = Desk(lab)
     desk.place.directory.mkdir(exist_ok=True)
     network.ensure_bridge(lab)  # a lab without hosts has no bridge
@@ -79,7 +79,7 @@ def set_up(lab: Lab) -> Desk:
 
 @contextmanager
 def long_cable(desk: Desk, round_trip_s: float) -> Iterator[str]:
-    """Context manager that adds a delay to each round trip; yields a description of its implementation.
+    """Context manager that delays the cable by ``round_trip_s`` per round trip; yields how the delay is implemented.
 
     The kernel's netem delays half at each end. Without netem, ``benchmarks.places.cable`` holds every Ethernet frame.
     """
@@ -97,13 +97,13 @@ def long_cable(desk: Desk, round_trip_s: float) -> Iterator[str]:
 
 
 def round_trip_s(desk: Desk, address: str, port: int = 22) -> float:
-    """Seconds of a TCP handshake with a host from the controller's network."""
+    """Return the seconds of a TCP handshake with ``address`` from the controller's network namespace."""
     ask = [sys.executable, "-I", "-S", "-c", _CONNECT, address, str(_TRIES), str(port)]
     return float(run(["nsenter", f"--net={desk.netns}", "--", *ask]))
 
 
 def _netem(desk: Desk, what: str, round_trip_s: float) -> bool:
-    """Add a delay to both ends of the cable, or remove it; ``False`` without kernel support."""
+    """Add (``add``) or remove (``del``) a delay at both ends of the cable. False if the kernel has no netem."""
     delay = ["netem", "delay", f"{round_trip_s / 2 * 1000:g}ms", "limit", NETEM_LIMIT] if what == "add" else []
     outside = ["tc", "qdisc", what, "dev", desk.cable, "root", *delay]
     inside = ["nsenter", f"--net={desk.netns}", "tc", "qdisc", what, "dev", network.INSIDE, "root", *delay]
@@ -115,7 +115,7 @@ def _netem(desk: Desk, what: str, round_trip_s: float) -> bool:
 
 @contextmanager
 def _held_back(desk: Desk, round_trip_s: float, group: ControlGroup) -> Iterator[None]:
-    """Context manager for a cable on which a program holds each frame."""
+    """Context manager for a cable on which the program ``benchmarks.places.cable`` holds each frame."""
     place = desk.place
     place.netns.touch()
     run(["unshare", f"--net={place.netns}", "true"])

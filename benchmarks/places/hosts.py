@@ -1,4 +1,4 @@
-"""Lab hosts of the benchmark: clones of a provisioned host, and bare hosts."""
+"""The benchmark's hosts in the lab: clones of a provisioned host, and newly installed hosts."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ Host *
 
 @dataclass(frozen=True, slots=True)
 class Hosts:
-    """The lab, and access to its hosts."""
+    """The benchmark's lab of virtual hosts, and access to the hosts."""
 
     lab: Lab
     desk: Desk
@@ -67,7 +67,7 @@ class Hosts:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Environment variables of every ``hostwright`` command."""
+        """Environment variables with which every ``hostwright`` command runs."""
         return {"HOSTWRIGHT_STATE": str(self.state), "HOSTWRIGHT_YES": "1"}
 
     def clones(self, count: int) -> tuple[str, ...]:
@@ -90,15 +90,15 @@ class Hosts:
         return names
 
     def remove(self, names: Sequence[str]) -> None:
-        """Remove hosts."""
+        """Remove the hosts ``names`` from the lab."""
         fleet.remove(self.lab, [name for name in names if name in read_records(self.lab)])
 
     def machines(self, names: Sequence[str]) -> list[Machine]:
-        """Machines of the lab by name."""
+        """Return the lab's machines with these names."""
         return [find_machine(self.lab, name) for name in names]
 
     def ssh_config(self, names: Sequence[str]) -> Path:
-        """Write an ssh_config for these hosts, with key checks and the cheapest key exchange."""
+        """Write an ssh_config for the hosts ``names``, with the cheapest key exchange; return its path."""
         text = "".join(SSH_CONFIG.format(name=one.name, address=one.address) for one in self.machines(names))
         common = {"user": USER, "key": self.lab.private_key, "known_hosts": self.lab.known_hosts}
         path = self.work / f"ssh_config-{names[0]}-{len(names)}"
@@ -106,12 +106,12 @@ class Hosts:
         return path
 
     def hostwright(self, *words: str) -> str:
-        """Run a verb; return its standard output. Raises ``LabError`` if it fails."""
+        """Run ``hostwright`` on the lab's inventory; return its output. Raises ``LabError`` if it fails."""
         verb, *rest = words
         return run_own([verb, "--inventory", str(self.inventory), *rest], self.environment)
 
     def look(self, *words: str) -> str:
-        """Run a verb that may exit with 3 (differences); return its standard output."""
+        """Run ``hostwright`` on the lab's inventory; return its output. Exit status 3 (differences) is not an error."""
         verb, *rest = words
         return run_own([verb, "--inventory", str(self.inventory), *rest], self.environment, statuses=(0, 3))
 
@@ -119,7 +119,7 @@ class Hosts:
 def run_own(
     words: Sequence[str], environment: dict[str, str], *, netns: Path | None = None, statuses: Sequence[int] = (0,)
 ) -> str:
-    """Run ``hostwright``; return its standard output. Raises ``LabError`` for a status outside ``statuses``."""
+    """Run ``hostwright``; return its output. Raises ``LabError`` for an exit status outside ``statuses``."""
     enter = ["nsenter", f"--net={netns}", "--"] if netns else []
     done = subprocess.run(
         [*enter, own_program("hostwright"), *words], cwd=PROJECT, env={**os.environ, **environment},
@@ -132,7 +132,7 @@ def run_own(
 
 
 def make(work: Path) -> Hosts:
-    """Create the lab with a snapshot of a provisioned host, and the controller's network."""
+    """Create the lab with a snapshot of a provisioned host, and the controller's network namespace."""
     take_down()
     lab = open_lab(NAME)
     fleet.supply(lab, OPTIONS)
@@ -149,7 +149,7 @@ def make(work: Path) -> Hosts:
 
 
 def take_down() -> None:
-    """Remove the lab, even after an interrupted run, unless ``HOSTWRIGHT_KEEP_LAB=1``."""
+    """Remove the lab, even if an interrupted run left it, unless ``HOSTWRIGHT_KEEP_LAB=1``."""
     if not kept():
         fleet.down(open_lab(NAME))
 

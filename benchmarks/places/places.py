@@ -21,7 +21,7 @@ PREFIX = "hwbench-run-"  #: prefix for the name of the directory of one benchmar
 
 @dataclass(slots=True)
 class Places:
-    """Hosts of a run, and directories for files."""
+    """Hosts of one run of the benchmark, and directories for files of its cases."""
 
     work: Path  #: directory for the files of one benchmark run
     stack: ExitStack
@@ -30,7 +30,7 @@ class Places:
     _replaying: list[Replaying] = field(default_factory=list)
 
     def hosts(self) -> Hosts:
-        """The lab, with one provisioned host at first."""
+        """Return the lab. The first call creates it with one provisioned host."""
         if not self._hosts:
             self.tell("making the lab, and provisioning the host of which all others are clones")
             self.stack.callback(hosts.take_down)
@@ -38,7 +38,7 @@ class Places:
         return self._hosts[0]
 
     def replaying(self) -> Replaying:
-        """Loopback hosts that answer like the lab's provisioned host."""
+        """Return the loopback hosts that answer like the lab's provisioned host. The first call creates them."""
         if not self._replaying:
             lab = self.hosts()
             self.tell("recording what a provisioned host answers")
@@ -46,7 +46,7 @@ class Places:
         return self._replaying[0]
 
     def folder(self, name: str) -> Path:
-        """Create an empty directory for a case; return its path."""
+        """Create an empty directory for the case ``name``; return its path."""
         path = self.work / name
         shutil.rmtree(path, ignore_errors=True)
         path.mkdir(parents=True)
@@ -55,7 +55,7 @@ class Places:
 
 @contextmanager
 def places(tell: Callable[[str], None]) -> Iterator[Places]:
-    """Context manager for places; a second run on this machine waits."""
+    """Context manager that yields ``Places``, and removes the hosts and files at its end. A second run waits."""
     with locked("benchmarks"), ExitStack() as stack:
         _remove_remains()
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=PREFIX)))
@@ -64,7 +64,7 @@ def places(tell: Callable[[str], None]) -> Iterator[Places]:
 
 
 def _remove_remains() -> None:
-    """Remove processes, mounts and files of an interrupted run. The next run replaces its lab and user."""
+    """Remove processes, mounts and files of an interrupted run. The next run replaces that run's lab and user."""
     kill_all()
     for work in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         unmount_below(work)

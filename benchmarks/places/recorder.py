@@ -22,7 +22,7 @@ CHUNK = 65536
 
 
 def pass_on(command: str, ssh: list[str]) -> tuple[list[tuple[str, bytes]], int]:
-    """Run the command on the host; return its input and output in their order, and its status."""
+    """Run ``command`` on the host through ``ssh``. Return its input and output in their order, and its exit status."""
     process = subprocess.Popen([*ssh, command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdin and process.stdout and process.stderr  # noqa: S101 - they are pipes
     went: list[tuple[str, bytes]] = []
@@ -48,7 +48,7 @@ def pass_on(command: str, ssh: list[str]) -> tuple[list[tuple[str, bytes]], int]
 
 
 def turns(went: list[tuple[str, bytes]]) -> tuple[list[bytes], list[tuple[int, bytes, bytes]]]:
-    """Split a recording into its inputs, and its output before any input and after all input.
+    """Split the recorded input and output ``went`` into inputs, and into output before any input and after all input.
 
     Output between two inputs is moved after the last input, because its time varies. A client that waits for output
     between two inputs would wait forever.
@@ -64,14 +64,14 @@ def turns(went: list[tuple[str, bytes]]) -> tuple[list[bytes], list[tuple[int, b
 
 
 def read(file: Path) -> dict[str, Any]:
-    """Read one stored command: ``command``, ``inputs``, ``turns`` and ``status``."""
+    """Read the ``file`` of one recorded command: ``command``, ``inputs``, ``turns`` and ``status``."""
     kept = json.loads(file.read_text("utf-8"))
     inputs, answered = turns([(name, b64decode(data)) for name, data in kept["went"]])
     return {"command": b64decode(kept["command"]), "inputs": inputs, "turns": answered, "status": kept["status"]}
 
 
 def recording(files: Iterable[Path], masked: Callable[[bytes], bytes]) -> bytes:
-    """Recording for ``answer.py``: commands by their masked text."""
+    """Combine the ``files`` of recorded commands for ``answer.py``, by the commands' texts without random words."""
     by_question: dict[bytes, list[dict[str, Any]]] = {}
     for kept in map(read, files):
         by_question.setdefault(masked(kept["command"]), []).append(kept)
@@ -79,7 +79,7 @@ def recording(files: Iterable[Path], masked: Callable[[bytes], bytes]) -> bytes:
 
 
 def main() -> int:
-    """Forward and store one command; return its status."""
+    """Forward one command to the host and store it in ``FOLDER``; return its exit status."""
     folder, config, host = sys.argv[1:]
     command = os.environ.get("SSH_ORIGINAL_COMMAND", "")
     went, status = pass_on(command, ["ssh", "-F", config, host])

@@ -66,7 +66,7 @@ LoginGraceTime 600
 
 @dataclass(frozen=True, slots=True)
 class Replaying:
-    """The network namespace, and access to its hosts."""
+    """The network namespace of the loopback hosts, and access to them."""
 
     folder: Path
     netns: Path
@@ -78,11 +78,11 @@ class Replaying:
 
     @staticmethod
     def address(number: int) -> str:
-        """Address of a host, numbered from 1."""
+        """Return the loopback address of the host with this number, from 1."""
         return f"127.1.{number // 250}.{number % 250 + 1}"
 
     def inventory(self, name: str, count: int, port: int = REPLAY_PORT, hung: int = 0) -> Path:
-        """An inventory of ``count`` hosts; the host number ``hung`` never answers."""
+        """Write an inventory of ``count`` hosts; return its directory. The host number ``hung`` never answers."""
         hosts = {
             f"h{number:04}": {
                 "ansible_host": self.address(number),
@@ -104,7 +104,7 @@ class Replaying:
         return place
 
     def ini(self, path: Path, count: int, port: int, hung: int = 0) -> Path:
-        """The same inventory for Ansible, whose ssh has a separate configuration."""
+        """Write an inventory of the same hosts for Ansible to ``path``. ``ssh_config`` writes their login settings."""
         lines = [
             f"h{number:04} ansible_host={self.address(number)} "
             f"ansible_port={HUNG_PORT if number == hung else port + number % SERVERS}\n"
@@ -114,7 +114,7 @@ class Replaying:
         return path
 
     def known(self, count: int) -> list[str]:
-        """Lines of known_hosts for the first ``count`` hosts, for each port."""
+        """Return lines of known_hosts for the first ``count`` hosts, each for all ports of the host."""
         ports = [first + server for first in (REPLAY_PORT, REAL_PORT, HUNG_PORT) for server in range(SERVERS)]
         return [
             f"{','.join(f'[{self.address(number)}]:{port}' for port in ports)} {self.host_key}\n"
@@ -122,7 +122,7 @@ class Replaying:
         ]
 
     def ssh_config(self, port: int = REPLAY_PORT) -> Path:
-        """An ssh_config for these addresses."""
+        """Write an ssh_config for these hosts at ``port``; return its path."""
         path = self.folder / f"ssh_config-{port}"
         path.write_text(
             f"Host *\n Port {port}\n User {USER}\n IdentityFile {self.key}\n IdentitiesOnly yes\n BatchMode yes\n"
@@ -132,14 +132,14 @@ class Replaying:
         return path
 
     def unknown(self) -> str:
-        """Text of the requests that the recording lacks; else empty."""
+        """Return the requests for which the recording has no answer; empty if none."""
         place = Path(f"{self.recording}.unknown")
         return place.read_text(errors="replace")[:2000]
 
 
 @contextmanager
 def replaying(hosts: Hosts) -> Iterator[Replaying]:
-    """Context manager for the network namespace, with recorded answers to a plan and an audit."""
+    """Context manager for the loopback hosts, which replay recorded answers to a plan and an audit."""
     folder = hosts.work / "replay"
     folder.mkdir()
     with ExitStack() as stack:
@@ -167,7 +167,7 @@ def replaying(hosts: Hosts) -> Iterator[Replaying]:
 
 
 def record(hosts: Hosts, folder: Path, verb: str) -> list[Path]:
-    """Record a verb's commands on a provisioned host; return a file for each, in order."""
+    """Run a Hostwright verb on a provisioned host, and record its commands; return a file for each, in order."""
     (name,) = hosts.clones(1)
     kept, place = folder / f"kept-{verb}", folder / f"recorded-{verb}"
     kept.mkdir()
@@ -189,7 +189,7 @@ def record(hosts: Hosts, folder: Path, verb: str) -> list[Path]:
 
 
 def channels(hosts: Hosts, folder: Path) -> list[tuple[bytes, bytes]]:
-    """Commands of a plan with their inputs: the probe program."""
+    """Return the commands that a plan runs on a host, each with its input: the program that reads the host's state."""
     kept = map(recorder.read, record(hosts, folder, "plan"))
     return [(one["command"], b"".join(one["inputs"])) for one in kept]
 
@@ -224,7 +224,7 @@ def _login() -> Iterator[None]:
 
 @contextmanager
 def _sshd(made: Replaying, port: int, more: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Context manager for one sshd on all addresses of the network namespace."""
+    """Context manager for an sshd at ``port`` on all addresses. ``more``: additional lines of configuration."""
     authorized, config = made.folder / "id.pub", made.folder / f"sshd_config-{port}"
     host_key = made.folder / "host_key"
     config.write_text(_SETTINGS.format(port=port, key=host_key, folder=made.folder, authorized=authorized) + more)
@@ -241,7 +241,7 @@ def _sshd(made: Replaying, port: int, more: str) -> Iterator[subprocess.Popen[by
 
 @contextmanager
 def _hung(made: Replaying) -> Iterator[None]:
-    """Context manager for a listener that never answers, as a stopped sshd."""
+    """Context manager for a listener that accepts connections but never answers, like a stopped sshd."""
     enter = [*made.group.entering, "nsenter", f"--net={made.netns}", "--"]
     words = [*enter, sys.executable, "-I", "-S", "-c", _HUNG, str(HUNG_PORT)]
     process = subprocess.Popen(words, stdout=subprocess.PIPE)
@@ -256,5 +256,5 @@ def _hung(made: Replaying) -> Iterator[None]:
 
 
 def _answers(made: Replaying, port: int) -> None:
-    """Wait until an sshd accepts connections."""
+    """Wait until the sshd at ``port`` accepts connections."""
     run(["nsenter", f"--net={made.netns}", "--", sys.executable, "-I", "-S", "-c", _ASK, str(port)])

@@ -1,4 +1,4 @@
-"""The events of a run. Console output and JSON output are made from the same events."""
+"""The events of a run. Console output, JSON output and the journal are made from the same events."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hostwright.plan.model import Facts, Plan, RoleResult
 class EventOrigin:
     """The worker that recorded an event, if another process recorded it.
 
-    The event is the ``number``-th of ``attempt``, one attempt of the worker at the host.
+    The event is number ``number`` of ``attempt``, one attempt of the worker at the host.
     """
 
     worker: str
@@ -24,7 +24,7 @@ class EventOrigin:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event on one host, or of the whole run if ``host`` is empty."""
+    """An event of a run, on one host, or of the whole run if ``host`` is empty."""
 
     host: str
     origin: EventOrigin | None = field(default=None, kw_only=True)
@@ -59,7 +59,7 @@ _WORDS = {FROM_HERE: "from this machine", OVER_SSH: "over SSH", VENDOR: "from it
 
 
 def whence(source: str) -> str:
-    """Return a phrase for the source of a file; empty for an unknown source.
+    """Return a phrase for ``source``, the source of a file; empty for an unknown source.
 
     >>> [whence(source) for source in ("peer gpu03", "controller", "ssh", "vendor", "")]
     ['from gpu03', 'from this machine', 'over SSH', 'from its vendor', '']
@@ -72,8 +72,8 @@ class Delivering(Event):
     """A file of the stack is being transferred to the host: bytes that have arrived, and bytes in total.
 
     ``source`` is ``peer NAME`` (another host), ``controller`` (this machine, by HTTP), ``ssh`` (this machine, over the
-    connection) or ``vendor``. At the end, ``sent`` has the bytes from each source, and ``seconds`` the duration with
-    all waits.
+    connection) or ``vendor``. At the end of the transfer, ``sent`` has the bytes from each source, and ``seconds`` the
+    duration with all waits.
     """
 
     role: str
@@ -87,7 +87,7 @@ class Delivering(Event):
 
 @dataclass(frozen=True, slots=True)
 class RoleStarted(Event):
-    """A role's job was started on the host. ``job`` is the ID of the job."""
+    """The job of a role was started on the host. ``job`` is the ID of the job."""
 
     role: str
     steps: int
@@ -96,7 +96,7 @@ class RoleStarted(Event):
 
 @dataclass(frozen=True, slots=True)
 class Attached(Event):
-    """The run waits for a job of an earlier run. ``run`` and ``operator`` identify that run and who started it."""
+    """The run waits for a job of an earlier run on the host. ``run`` is that run; ``operator`` started it."""
 
     role: str
     steps: int
@@ -125,7 +125,7 @@ class Rebooted(Event):
 
 @dataclass(frozen=True, slots=True)
 class Phase(Event):
-    """One phase of a host's rebuild ended after ``seconds``."""
+    """One phase of the rebuild of a host ended after ``seconds``."""
 
     phase: str
     seconds: float
@@ -133,7 +133,7 @@ class Phase(Event):
 
 @dataclass(frozen=True, slots=True)
 class RoleProgress(Event):
-    """A role's job printed output on the host."""
+    """The job of a role printed output on the host."""
 
     role: str
     progress: Progress
@@ -141,7 +141,7 @@ class RoleProgress(Event):
 
 @dataclass(frozen=True, slots=True)
 class RoleFinished(Event):
-    """A role's job ended on the host."""
+    """The job of a role ended on the host."""
 
     role: str
     result: RoleResult
@@ -165,7 +165,7 @@ class Explained(Event):
 
 @dataclass(frozen=True, slots=True)
 class HostEnded(Event):
-    """The run has ended on a host. ``result`` is one of ``RESULTS``; ``sentence`` is the reason for a bad result."""
+    """The run on a host has ended. ``result`` is one of ``RESULTS``; ``sentence`` is the reason for a bad result."""
 
     result: str
     sentence: str = ""

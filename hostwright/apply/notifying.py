@@ -1,7 +1,8 @@
 """The ``--notify`` command: runs at the first failure and at the end of a run, with JSON on its standard input.
 
-No data of the run is inserted into the command. Output of hosts appears only in the JSON, with secrets masked and
-control characters removed. The command runs in parallel for at most ``TIMEOUT_S``, and its failure is only a warning.
+No data of the run is inserted into the command line. Output of hosts appears only in the JSON, with secrets masked and
+control characters removed. The command runs in parallel to the run for at most ``TIMEOUT_S``. Its failure is only a
+warning.
 """
 
 from __future__ import annotations
@@ -43,14 +44,15 @@ def settle() -> None:
 
 
 def secrets_of(command: str) -> set[Secret]:
-    """Return the URLs in a command. A webhook's URL works as its password, so it must not be recorded."""
+    """Return the URLs in ``command``. A webhook's URL works as a password, so it must not be recorded."""
     return {Secret(address) for address in _ADDRESS.findall(command)}
 
 
 class Notifier:
-    """Runs ``command`` with data of one run. Call the object with each event, from any thread, then call ``end``.
+    """Runs ``command``, the ``--notify`` command, for one run. Call the object with each event, then call ``end``.
 
-    The command runs in ``folder``. If it failed, ``warn`` receives a message after the end of the run.
+    Any thread may call it. The command runs in ``folder``. If the command failed, ``warn`` receives a message after the
+    end of the run.
     """
 
     def __init__(
@@ -74,7 +76,7 @@ class Notifier:
             threading.Thread(target=self._work, name=_THREAD, daemon=True).start()
 
     def __call__(self, event: Event) -> None:
-        """Run the command at the first failure. If that is the end of the last host, ``end`` runs it instead."""
+        """Run the command when the first host fails. If no other host is left, ``end`` runs the command instead."""
         if not self._command or not isinstance(event, HostEnded):
             return
         with self._lock:
@@ -119,7 +121,7 @@ class Notifier:
         }
 
     def _text(self, counts: Mapping[str, int], failed: list[dict[str, str]], ending: Mapping[str, Any]) -> str:
-        """Return the text for chats and mails: a summary line, and a line for each failed host."""
+        """Return the message about the run for chats and mails: a summary line, and a line for each failed host."""
         header = self._header
         counted = ", ".join(f"{number} {result}" for result, number in counts.items())
         how = f", {ending['how']} with status {ending['status']}" if ending else ", and goes on"
@@ -140,7 +142,7 @@ class Notifier:
             self._warn(trouble)
 
     def _told(self, document: Mapping[str, Any]) -> str:
-        """Run the command with a document on its input. Return an error message; empty on success."""
+        """Run the command with ``document`` as JSON on its input. Return an error message; empty on success."""
         try:
             given = json.dumps(document).encode("ascii")
             ended = run_here(self._command, {}, TIMEOUT_S, stdin=given, folder=self._folder)

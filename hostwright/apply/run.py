@@ -1,4 +1,4 @@
-"""One run of a verb: its request, hosts, connections, journal and views."""
+"""One run of a verb, such as ``provision``: its request, hosts, connections, journal and views."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ NO_OPTIONS: Mapping[str, object] = {}
 
 
 def _discard(_: object) -> None:
-    """Do nothing with an event."""
+    """Do nothing with an event. Default for runs and views that show no events."""
 
 
 class _ViewFailed(BaseException):
-    """An error raised by a view, in any thread. As a ``BaseException``, it is not mistaken for an error of a host."""
+    """An error that a view raised, in any thread. As a ``BaseException``, it is not mistaken for an error of a host."""
 
     def __init__(self, error: Exception):
         super().__init__(error)
@@ -58,21 +58,24 @@ class _ViewFailed(BaseException):
 
 
 class View:
-    """Base class of views, which show a run or an audit in progress. This class itself shows nothing."""
+    """Base class of views, which show the progress of a run or an audit. This class itself shows nothing."""
 
     def show(self, targets: Sequence[TargetHost], run: str) -> AbstractContextManager[Emit]:  # noqa: ARG002
-        """Return a context manager whose value receives the events of a run, from any thread.
+        """Return a context manager whose value is a function that receives the events of a run, from any thread.
 
         ``run`` is the ID of the run; empty if the run is not recorded.
         """
         return nullcontext(_discard)
 
     def warn(self, sentence: str) -> None:
-        """Show a message that belongs to no event, such as a journal that cannot be written."""
+        """Show ``sentence``, a message that belongs to no event, such as that a journal cannot be written."""
 
     @contextmanager
     def shown(self, targets: Sequence[TargetHost], run: str = "") -> Iterator[Emit]:
-        """Call ``show`` so that an error of the view ends the run, instead of counting as an error of a host."""
+        """Yield a function that passes events to the view (see ``show``).
+
+        An error of the view ends the run, instead of counting as an error of a host.
+        """
 
         def emit(event: Event) -> None:
             try:
@@ -88,13 +91,13 @@ class View:
 
 
 class Listener(View):
-    """A view that passes each event of a run to one function."""
+    """A view that passes each event of a run to the function ``emit``."""
 
     def __init__(self, emit: Emit):
         self._emit = emit
 
     def show(self, targets: Sequence[TargetHost], run: str) -> AbstractContextManager[Emit]:  # noqa: ARG002
-        """Return a context manager whose value is the function."""
+        """Return a context manager whose value is the function ``emit``."""
         return nullcontext(self._emit)
 
 
@@ -104,7 +107,7 @@ NO_STAMP = RunStamp("")
 
 @dataclass(frozen=True, slots=True)
 class RunResults(Generic[T]):
-    """The results of a run: its ID in the journal, the result of each host, and the exit status.
+    """The results of a run: its ID in the journal (``run``), the result of each host, and the exit status.
 
     The ID is empty if the run was not recorded.
     """
@@ -118,7 +121,7 @@ class RunResults(Generic[T]):
 class Agreed:
     """The plan of a host that the operator approved, and the permanent losses that the operator was shown.
 
-    The losses are ``None`` if no question was asked.
+    ``losses`` is ``None`` if the operator was not asked.
     """
 
     plan: Plan
@@ -134,7 +137,7 @@ class Consent:
 
 
 def again(verb: str, run: str) -> str:
-    """Return the command that continues a run. ``run`` is its ID; empty if the run was not recorded."""
+    """Return the command that continues a run of ``verb``. ``run`` is its ID; empty if the run was not recorded."""
     return str(Command("provision", resume=run)) if verb == "provision" and run else THE_SAME
 
 
@@ -152,7 +155,7 @@ def _past_runs() -> PastRuns:
 
 @dataclass(eq=False)
 class Run:
-    """One run of ``verb`` on ``targets``. It is recorded and shown from ``begun`` on."""
+    """One run of ``verb`` on ``targets``. The run is recorded and shown from ``begun`` on."""
 
     verb: str
     roster: Roster
@@ -185,7 +188,7 @@ class Run:
 
     @property
     def id(self) -> str:
-        """The ID of the run, even if the run is not recorded."""
+        """The ID of the run, set even if the run is not recorded."""
         return self.stamp.id
 
     @property
@@ -202,11 +205,11 @@ class Run:
     def begun(
         self, left: str, leads_on: str = "", own: Mapping[str, object] = NO_OPTIONS, *, shown: bool = True
     ) -> Iterator[Self]:
-        """Record and show the run, from its start to its end.
+        """Record the run, and show it in its view, from its start to its end.
 
-        ``left`` is the message for Ctrl-C (``on_interrupt``). ``leads_on`` continues the message if the run is
-        recorded; ``{run}`` is its ID. Without ``shown``, events are shown only within ``shown()``. ``own`` are options
-        to record in addition to the request.
+        ``left`` is the message for Ctrl-C (``on_interrupt``). If the run is recorded, ``leads_on`` continues this
+        message; ``{run}`` in it is the run's ID. Without ``shown``, events are shown only within ``shown()``. ``own``
+        are options to record in addition to the request.
 
         A journal that cannot be written only causes a warning, so that a full disk does not block repairs of hosts.
         """
@@ -249,7 +252,7 @@ class Run:
 
     @contextmanager
     def handing_out(self) -> Iterator[None]:
-        """Distribute files by HTTP to the hosts that are configured for it, while the context lasts."""
+        """Distribute files to the hosts that fetch their files by HTTP, while the context lasts."""
         from hostwright.apply.delivery.sources.handout import Handout
         from hostwright.apply.delivery.sources.settings import files_by_http
 
@@ -257,7 +260,7 @@ class Run:
             yield
 
     def end(self, results: Results[T], status: int, **how: str) -> RunResults[T]:
-        """Record the end of the run (``Journal.end``), and return its results."""
+        """Record the end of the run with ``status`` (``Journal.end``), and return its results."""
         if self.journal is not None:
             self.journal.end(status, sentence=results.stopped_because, **how)
         return RunResults(self.record, results, status)
@@ -274,31 +277,34 @@ class Run:
             threading.Thread(target=self.handout.stop, name="stop-files", daemon=True).start()
 
     def refuse(self, name: str) -> None:
-        """Raise ``Locked`` if this machine has a lock for the host, and the host's own error if it was not planned."""
+        """Raise an error if the host ``name`` must not be changed.
+
+        Raises ``Locked`` if this machine has a lock for the host, and the host's own error if it was not planned.
+        """
         if name in self.consent.errors:
             raise self.consent.errors[name]
         if refused := locallocks.refusal(state_root(), self.roster.path, name, datetime.now(UTC)):
             raise Locked(name, refused)
 
     def holder(self, name: str) -> locks.Holder:
-        """Return the holder that a lock of this run on a host names."""
+        """Return the holder that a lock of this run on the host ``name`` shows."""
         owner = f"{self.stamp.operator} through {self.worker}"[:200] if self.worker else ""
         return locks.holder(self.id, name, datetime.now(UTC), owner)
 
     def locate(self, artifact: Artifact) -> Path:
-        """Return the path of an artifact's file on this machine. Raises ``ArtifactError``."""
+        """Return the path of the file ``artifact`` on this machine. Raises ``ArtifactError`` if it is missing."""
         return self.files.get(artifact.name) or self.roster.store.locate(artifact)
 
     def explain(self, output: str) -> Finding | None:
-        """Return the known problem in the output of a failed command, if any."""
+        """Return the known problem in ``output``, which a failed command printed; ``None`` if none is found."""
         return self.roster.knowledge.explain(self.roster, output)
 
     def keep(self, stack: Stack) -> str:
-        """Store the stack of a verified host on the operator's machine, for a rollback. Return any error."""
+        """Store ``stack``, of a verified host, on the operator's machine for a rollback. Return any error message."""
         return "" if self.worker else stackstore.keep(stack)
 
     def durations(self, stack: Stack) -> Durations:
-        """Return the expected durations of steps on a host that has this stack."""
+        """Return the expected durations of steps on a host with ``stack``."""
         from hostwright.apply.host.scheduling.durations import Durations
 
         sizes = {name: artifact.size or 0 for name, artifact in stack.artifacts.items()}

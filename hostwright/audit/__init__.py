@@ -1,1 +1,1 @@
-"""Audits of hosts: their state, differences from their stacks, known failures, and their history."""
+"""Audits of hosts: the state of a host, its differences from its stack, known failures, and its history."""

@@ -1,4 +1,7 @@
-"""Write stack files for hosts that were set up by hand, one for each group of equal hosts. No host is changed."""
+"""Read hosts that were set up by hand, and write one stack file for each group of equal hosts.
+
+No host is changed.
+"""
 
 from __future__ import annotations
 
@@ -34,10 +37,10 @@ FILE_MODE = 0o644
 
 @dataclass(frozen=True, slots=True)
 class AdoptedStack:
-    """A stack for a group of equal hosts.
+    """A new stack for a group of equal hosts, as a difference from the existing stack ``extends``.
 
-    ``file`` is ``None`` if the hosts match the existing stack ``extends`` exactly. ``misfits`` are the rules of that
-    stack that the hosts violate.
+    ``file`` is ``None`` if the hosts match that stack exactly. ``misfits`` are the rules of that stack that the hosts
+    violate.
     """
 
     hosts: tuple[str, ...]
@@ -52,7 +55,7 @@ class AdoptedStack:
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    """Result of ``adopt``: written stacks (of the largest group first), hosts that need none, and errors of hosts."""
+    """Result of ``adopt``: stacks (of the largest group first), hosts that were already provisioned, and errors."""
 
     stacks: tuple[AdoptedStack, ...]
     provisioned: tuple[tuple[str, str], ...]  #: pairs of a host and the stack that the release record of the host names
@@ -61,7 +64,7 @@ class Adoption:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """The result of reading one host: its software and draft stack, or the stack in its release record."""
+    """The result of reading one host: its software and draft stack, or the name of the stack in its release record."""
 
     host: str
     found: HostFound | None = None
@@ -72,11 +75,11 @@ class _Read:
 def adopt(
     roster: Roster, targets: Targets, connections: Connections, *, name: str = "", replace_file: bool = False
 ) -> Adoption:
-    """Read the hosts, and write one stack file into the site for each group of equal hosts.
+    """Read the hosts ``targets``, and write one stack file into the site for each group of equal hosts.
 
     ``name`` is the name of the new stack; by default, it is made of the names of the nearest stack and the first host.
-    Raises ``InputError`` if ``name`` is invalid or given for several stacks, and if a file exists, unless
-    ``replace_file``.
+    Raises ``InputError`` if ``name`` is invalid or given for several stacks. Also raises it if a file exists, unless
+    ``replace_file`` is set.
     """
     if name and not safe_stack_name(name):
         raise InputError(f"{name!r:.80} is not a valid stack name; use letters, digits, '.', '_' and '-'", "--name")
@@ -124,7 +127,7 @@ def _read_each(roster: Roster, targets: Targets, connections: Connections) -> Re
 
 
 def _made(roster: Roster, members: Sequence[_Read], name: str) -> AdoptedStack:
-    """Create the stack of a group of equal hosts, without writing it. Raises ``HostError`` if it is invalid."""
+    """Create the stack of the equal hosts ``members``, without writing it. Raises ``HostError`` if it is invalid."""
     first = members[0]
     if first.draft is None or first.found is None:
         raise TypeError("only hosts with a draft are grouped")
@@ -144,7 +147,10 @@ def _made(roster: Roster, members: Sequence[_Read], name: str) -> AdoptedStack:
 
 
 def _loaded(roster: Roster, name: str, text: str, host: str) -> Stack:
-    """Validate the new stack file before it is written. Raises ``HostError``."""
+    """Validate ``text``, the content of a new stack file, before it is written.
+
+    Raises ``HostError`` if it is invalid.
+    """
     with tempfile.TemporaryDirectory(prefix="hostwright-adopt-") as folder:
         (Path(folder) / f"{name}.yml").write_text(text, "utf-8")
         try:
@@ -154,7 +160,10 @@ def _loaded(roster: Roster, name: str, text: str, host: str) -> Stack:
 
 
 def _write(made: Sequence[AdoptedStack], *, replace_file: bool) -> None:
-    """Write all files. If any of them exists and ``replace_file`` is not set, raise ``InputError`` and write none."""
+    """Write the files of all stacks in ``made``.
+
+    If any file exists and ``replace_file`` is not set, raise ``InputError`` and write none.
+    """
     files = [(one.file, one.text) for one in made if one.file]
     _refuse_existing([file for file, _ in files], replace_file=replace_file)
     for file, text in files:

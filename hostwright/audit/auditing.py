@@ -1,4 +1,7 @@
-"""Audit one host over one SSH connection, without changing it. Unexpected output of the host never raises an error."""
+"""Audit one host over one SSH connection, without changing it.
+
+Unexpected output of the host never raises an error.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ class HostAudited(Event):
 def audit_host(
     target: TargetHost, connect: Connect, *, sudo: bool = True, known: KnownHardware = NOTHING_KNOWN
 ) -> tuple[HostAudit, Facts | None]:
-    """Audit a host; return the result and the facts it is based on.
+    """Audit the host ``target``; return the result, and the facts (answers to probes) from which it was computed.
 
     ``known`` is the hardware that earlier audits found. A host that could not be read has the status ``unread`` and no
     facts. Raises ``Stopped`` if the operator stops the audit.
@@ -59,7 +62,7 @@ def audit_host(
 def examine(
     target: TargetHost, shell: RootShell, units: Sequence[str] = (), clean: Callable[[str], str] = str
 ) -> Examination:
-    """Search a host for known failures after a failed step, and read the journals of ``units``.
+    """After a failed step, search the host ``target`` for known failures, and read the journals of ``units``.
 
     ``clean`` masks secrets in findings and journals.
     """
@@ -83,7 +86,10 @@ def examine(
 
 
 def judged(target: TargetHost, facts: Facts, at: datetime, known: KnownHardware = NOTHING_KNOWN) -> HostAudit:
-    """Compute the audit of a host from its facts. Unexpected facts give the status ``unread``, not an error."""
+    """Compute the audit of the host ``target`` from ``facts``.
+
+    Unexpected facts give the status ``unread``, not an error.
+    """
     try:
         with guarded(target.name), target.memory.turn:
             return judge(target, facts, at, known)
@@ -94,7 +100,7 @@ def judged(target: TargetHost, facts: Facts, at: datetime, known: KnownHardware 
 def fleet_audit(
     hosts: Iterable[HostAudit], *, inventory: str, began: datetime, took_s: float = 0.0, offline: bool = False
 ) -> FleetAudit:
-    """Combine the audits of hosts into one audit of the fleet, and compare the hosts."""
+    """Combine the audits of single hosts into one audit of the fleet, which also compares the hosts."""
     audited = tuple(hosts)
     at = began.isoformat(timespec="seconds")
     return FleetAudit(at, inventory, audited, spreads(audited), round(took_s, 3), offline)

@@ -42,7 +42,7 @@ class AuditOptions:
 
 @dataclass(frozen=True, slots=True)
 class AuditResult:
-    """One audit of all hosts, with the start times of current statuses and problems."""
+    """One audit of all hosts, with the times at which their current statuses and problems began."""
 
     audit: FleetAudit
     ages: Ages
@@ -59,12 +59,12 @@ class Auditor:
 
     @property
     def rules(self) -> tuple[FailureRule, ...]:
-        """The failure rules of the site's roles."""
+        """The failure rules of all roles that the site can use."""
         return catalogue(self._roster.roles).rules
 
     @property
     def treatments(self) -> Mapping[str, Treatment]:
-        """How a rebuild treats each failure, by the name of the failure's rule."""
+        """How a rebuild of a host treats each known failure, by the name of the failure's rule."""
         return catalogue(self._roster.roles).treatments
 
     def audit(self) -> AuditResult:
@@ -86,7 +86,7 @@ class Auditor:
         return AuditResult(audit, self.memory.ages())
 
     def sboms(self, audit: FleetAudit) -> Iterator[tuple[str, str]]:
-        """Pairs of a host that this audit read and its SBOM as CycloneDX JSON.
+        """Yield each host that ``audit`` read, with its SBOM (list of software) as CycloneDX JSON.
 
         If an SBOM cannot be created, a warning is printed and the host is skipped.
         """
@@ -145,7 +145,7 @@ class Auditor:
         return audit
 
     def _stored(self) -> list[HostAudit]:
-        """Audit the stored facts of the hosts' last audits (``--offline``)."""
+        """Audit the hosts again by the stored facts of their last audits (``--offline``)."""
         hosts, known = [], self.memory.hardware()
         for target in self.targets:
             stored, before = self.memory.facts(target.name), known.get(target.name, NOTHING_KNOWN)

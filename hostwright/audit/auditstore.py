@@ -1,6 +1,6 @@
 """Audit data on this machine: the history, and the last facts of each host for ``--offline``.
 
-Errors such as a full disk do not stop an audit.
+If the data cannot be written, for example because the disk is full, the audit continues.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ TREND_DAYS = 90  #: number of days in the charts of the HTML report
 
 
 class AuditStore:
-    """The audit history and the stored facts of one inventory. ``warn`` is called for the first error only."""
+    """The audit history and the stored facts of one inventory.
+
+    ``warn`` receives a message about the first error only.
+    """
 
     def __init__(self, roster: Roster, targets: Targets, secrets: Sequence[Secret], warn: Callable[[str], None]):
         self._inventory = str(roster.path)
@@ -35,7 +38,7 @@ class AuditStore:
 
     @cached_property
     def _redactor(self) -> Redactor:
-        """The redactor that masks secrets. Creating it is slow: it searches all variables of the fleet."""
+        """The object that masks secrets. Creating it is slow: it searches all variables of the fleet."""
         return Redactor({*secrets_in(self._hosts.values(), self._targets), *self._secrets})
 
     @cached_property
@@ -47,7 +50,7 @@ class AuditStore:
         return FactStore(state_root())
 
     def clean(self, audit: HostAudit) -> HostAudit:
-        """The audit of a host with secrets masked, such as a token in a user's profile."""
+        """Return ``audit`` with secrets masked, such as a token in a user's profile."""
         text = self._redactor.text
         return replace(
             audit,
@@ -64,34 +67,34 @@ class AuditStore:
         )
 
     def redacted(self, text: str) -> str:
-        """The text with secrets masked."""
+        """Return ``text`` with secrets masked."""
         return self._redactor.text(text)
 
     def add(self, audit: FleetAudit) -> None:
-        """Add an audit to the history. If this fails, warn once and continue."""
+        """Add ``audit`` to the history. If this fails, warn once and continue."""
         self._attempt(lambda: self._history.add(audit))
 
     def keep(self, host: str, facts: Facts, at: datetime) -> None:
-        """Store a host's facts for ``--offline``."""
+        """Store the facts of ``host``, read at the time ``at``, for ``--offline``."""
         self._attempt(lambda: self._facts.keep(self._inventory, host, at, facts, self._redactor))
 
     def facts(self, host: str) -> tuple[Facts, datetime] | None:
-        """The facts of a host's last audit, and the time when they were read.
+        """The facts of the last audit of ``host``, and the time when they were read; ``None`` without an audit.
 
-        Raises ``InputError`` for a damaged file.
+        Raises ``InputError`` if the file with the facts is damaged.
         """
         return self._facts.load(self._inventory, host)
 
     def ages(self) -> Ages:
-        """The start times of current statuses and problems; empty if the history cannot be read."""
+        """The times at which current statuses and problems began; empty if the history cannot be read."""
         return self._attempt(lambda: self._history.ages(self._inventory)) or {}
 
     def hardware(self) -> Mapping[str, KnownHardware]:
-        """The hardware of each host in audits of the last 30 days; empty if the history cannot be read."""
+        """The hardware that audits of the last 30 days found, by host; empty if the history cannot be read."""
         return self._attempt(lambda: self._history.hardware(self._inventory)) or {}
 
     def trend(self) -> Sequence[TrendPoint]:
-        """The number of hosts by status and by value, one point per day with an audit.
+        """The number of hosts by status and by value of each reading, one point per day with an audit.
 
         Empty if the history cannot be read.
         """

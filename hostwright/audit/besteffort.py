@@ -1,4 +1,4 @@
-"""Use of optional files: if a file cannot be read or written, the command continues."""
+"""Access to files that a command does not need: if one cannot be read or written, the command continues."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ T = TypeVar("T")
 
 
 class BestEffort:
-    """Runs functions that may fail, and passes only the first failure to ``warn``.
+    """Runs functions that may fail, and calls ``warn`` for the first failure only.
 
-    ``what`` names the data, and ``goes_on`` is a sentence about the work that continues: ``BestEffort(warn, "the
-    history of audits", "The audit continues")``.
+    ``what`` names the data that the functions use. ``goes_on`` is a sentence about the work that continues:
+    ``BestEffort(warn, "the history of audits", "The audit continues")``.
     """
 
     def __init__(self, warn: Callable[[str], None], what: str, goes_on: str):

@@ -1,4 +1,4 @@
-"""The result of an audit as values, for one host and for the fleet.
+"""Data classes for the result of an audit, for one host and for the fleet.
 
 Every string from a host is untrusted: print it through ``common.text.printable``, or with the escaping of the output
 format.
@@ -37,9 +37,9 @@ WORST_FIRST: tuple[LayerStatus, ...] = ("failing", "drift", "differs", "intent",
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One value that was read on a host; ``have`` is empty if the host has none.
+    """One value that was read on a host. ``have`` is empty if the host does not have it.
 
-    ``want`` is the value in the stack, or ``None``. Then the value is compared between hosts with equal ``among``: a
+    ``want`` is the value in the stack. If it is ``None``, the value is compared between hosts with equal ``among``: a
     kernel, for example, between hosts with the same distribution. ``found`` marks installed software, whoever installed
     it.
     """
@@ -59,7 +59,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """One state of a host that is not as desired, and why (``drift``, ``intent``, …)."""
+    """One state of a host that differs from the desired state, and why (``drift``, ``intent``, …)."""
 
     layer: str
     what: str
@@ -79,7 +79,7 @@ class NotChecked:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One layer of a host, and its status."""
+    """One layer of a host (a role, the GPUs or the release record), and its status in the audit."""
 
     name: str
     status: LayerStatus
@@ -87,7 +87,10 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseRecord:
-    """The main fields of a host's release record: stack, time (UTC, ISO 8601), run and operator."""
+    """The main fields of a host's release record, which the last provisioning wrote on the host.
+
+    ``at`` is UTC, ISO 8601.
+    """
 
     stack: str
     at: str
@@ -99,7 +102,8 @@ class ReleaseRecord:
 class HostAudit:
     """The audit of one host. ``at`` is the time when the host was read (UTC, ISO 8601).
 
-    ``sentence`` is the error text if the host could not be read, else empty. ``notes`` report locks and drains.
+    ``sentence`` is the error text if the host could not be read, else empty. ``notes`` report operators' locks and
+    drains.
     """
 
     host: str
@@ -126,7 +130,7 @@ class HostAudit:
 
 @dataclass(frozen=True, slots=True)
 class ValueSpread:
-    """The values of one reading on comparable hosts, if no stack pins the value.
+    """The values of one reading on comparable hosts, if no stack defines the value.
 
     ``values`` are pairs of a value and its hosts, the most common value first. ``majority`` is the value of more than
     half of the hosts, or empty. ``outliers`` are the hosts with another value.
@@ -157,17 +161,17 @@ class FleetAudit:
 
     @property
     def layers(self) -> tuple[str, ...]:
-        """The names of the layers of all hosts, in the order of the report."""
+        """The names of the layers of all hosts, in the order of reports."""
         return one_order(dict.fromkeys(tuple(layer.name for layer in host.layers) for host in self.hosts))
 
 
 def have_several_stacks(hosts: Iterable[HostAudit]) -> bool:
-    """Whether the hosts have different stacks, which a report must then name."""
+    """Whether the ``hosts`` have different stacks, so that a report must name each host's stack."""
     return len({host.stack for host in hosts}) > 1
 
 
 def worst(statuses: Iterable[LayerStatus]) -> Status:
-    """The worst of these statuses of a host's layers, which is the status of the host."""
+    """The worst of the ``statuses`` of a host's layers, which is the status of the host."""
     present = set(statuses)
     for status in WORST_FIRST:
         if status in present and status != "warning":

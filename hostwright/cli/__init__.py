@@ -1,4 +1,4 @@
-"""Command line of Hostwright: ``tasks`` declares verbs, ``shell`` parses calls, ``views`` prints results."""
+"""Command line of Hostwright: ``tasks`` declares verbs, ``shell`` parses command lines, ``views`` prints results."""
 
 import sys
 

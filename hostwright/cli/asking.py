@@ -32,20 +32,23 @@ class Declined(HostwrightError):
 
 
 def answered(given: bool) -> bool:
-    """Whether ``--yes`` (``given``) or the environment variable has confirmed every question in advance."""
+    """Return whether ``--yes`` (``given``) or ``HOSTWRIGHT_YES`` confirms every question in advance."""
     return given or os.environ.get(YES_VARIABLE, "").strip().lower() in _TRUE
 
 
 def can_ask(*, as_json: bool = False) -> bool:
-    """Whether Hostwright can ask a question: a terminal is available, and no program reads the output (``as_json``)."""
+    """Return whether Hostwright can ask the operator: a terminal is available, and the output is not JSON
+    (``as_json``).
+    """
     # Python sets a stream to None if the shell has closed it (`<&-`)
     streams: tuple[TextIO | None, ...] = (sys.stdin, sys.stderr)
     return not as_json and all(stream is not None and stream.isatty() for stream in streams)
 
 
 def says_yes(question: str) -> bool:
-    """Print the question on standard error; return whether the operator types ``yes``. Raises ``Declined`` on
-    Ctrl-C.
+    """Print ``question`` on standard error, and return whether the operator types ``yes``.
+
+    Raises ``Declined`` on Ctrl-C.
     """
     sys.stderr.write(f"{question} Type {YES} to go on: ")
     sys.stderr.flush()
@@ -57,15 +60,16 @@ def says_yes(question: str) -> bool:
 
 
 def answer_to(question: str) -> str:
-    """Print the question on standard error, and return the line that the operator types."""
+    """Print ``question`` on standard error, and return the line that the operator types."""
     print(printable(question), end="", file=sys.stderr, flush=True)
     return sys.stdin.readline(80)
 
 
 def agree(what: str, consequences: Iterable[str], hosts: int, *, yes: bool, as_json: bool = False) -> None:
-    """Ask the operator at the terminal to confirm an action, unless ``yes`` is set.
+    """Ask the operator at the terminal to confirm an action with these ``consequences``, unless ``yes`` is set.
 
-    ``what`` names the action in the error message of a call without a terminal. Raises ``Declined`` and ``InputError``.
+    ``what`` names the action in error messages, ``hosts`` is the number of hosts. Raises ``Declined`` if the operator
+    refuses, and ``InputError`` if no terminal is available.
     """
     refuse_unasked(what, yes=yes, as_json=as_json)
     if not yes:
@@ -73,18 +77,21 @@ def agree(what: str, consequences: Iterable[str], hosts: int, *, yes: bool, as_j
 
 
 def refuse_unasked(what: str, *, yes: bool, as_json: bool = False) -> None:
-    """Raise ``InputError`` unless a verb is confirmed with ``yes``, or a terminal is available for the question."""
+    """Raise ``InputError`` unless ``yes`` confirms the action ``what`` or a terminal is available for the question."""
     if not yes and not can_ask(as_json=as_json):
         raise unasked(what)
 
 
 def who_is_asked(request: Request) -> Ask | None:
-    """Return the function that asks for confirmation. ``None``: ``--yes`` is set, or no terminal is available."""
+    """Return the function that asks for confirmation; ``None`` if ``--yes`` is set or no terminal is available."""
     return None if request.yes or not can_ask(as_json=request.json) else ask
 
 
 def ask(consequences: Iterable[str], hosts: int) -> None:
-    """Ask the operator to confirm a list of consequences. An empty list needs no confirmation. Raises ``Declined``."""
+    """Ask the operator to confirm ``consequences`` on ``hosts`` hosts; ask nothing if there are none.
+
+    Raises ``Declined`` if the operator does not type ``yes``.
+    """
     lines = list(consequences)
     if not lines:
         return

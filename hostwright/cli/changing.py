@@ -41,10 +41,10 @@ def change(
     goal: Goal = AS_WANTED,
     again: Command | None = None,
 ) -> int:
-    """Change hosts with ``run``, and show the results. Returns the exit status.
+    """Change the hosts of ``targets`` with ``run``, and show the results. Returns the exit status.
 
-    ``run`` is a method of the fleet that accepts ``ask``, ``password`` and ``view``. With ``--check``, only show the
-    plan for the goal, and the command ``again`` that applies this plan (default: ``verb`` without options).
+    ``run`` is a method of ``fleet`` that accepts ``ask``, ``password`` and ``view``. With ``--check``, only show the
+    plan for ``goal``, and the command ``again`` that applies this plan (default: ``verb`` without options).
     """
     if request.check:
         return show_plan(fleet, targets, request, goal=goal, then=again or Command(verb))
@@ -81,10 +81,10 @@ def show_plan(
     brief: bool = False,
     then: Command = PROVISION,
 ) -> int:
-    """Probe hosts and show how they differ from the goal. Returns the exit status.
+    """Probe the hosts of ``targets``, and print the changes that lead to ``goal``. Returns the exit status.
 
     ``out`` is the file in which the plans are saved; empty: do not save them. ``brief`` omits the details of each
-    layer. ``then`` is the command that applies the plan.
+    layer. ``then`` is the command that applies the plans, printed at the end.
     """
     if out:
         from hostwright.apply.journal.redaction import Redactor, secrets_in
@@ -120,7 +120,10 @@ def show_plan(
 
 
 def saved_plans(fleet: Fleet, targets: Targets, file: str) -> Mapping[str, Plan]:
-    """Load the plans that ``plan --out`` saved in a file, by host. Verifies signatures if the site requires them."""
+    """Load the plans that ``plan --out`` saved in ``file``: host → plan.
+
+    Verifies signatures if the site requires them.
+    """
     from hostwright.apply.saved import savedplans
 
     return savedplans.load_for(targets.by_name, expanded(file), _signing(fleet, targets).signers)

@@ -1,7 +1,7 @@
 """Console for all printed text. In a terminal, it indents the continuation of long lines; elsewhere it never wraps.
 
-It also completes recommended commands. ``printable`` removes control characters and direction marks first, because a
-hostile host could send them.
+It also adds the options of this call to recommended commands. ``printable`` removes control characters and direction
+marks first, because a hostile host could send them.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ class Hanging(Text):
 
     @classmethod
     def of(cls, text: Text) -> Self:
-        """Return a copy of the text that gets a hanging indent."""
+        """Return a copy of ``text`` that gets a hanging indent."""
         hanging = cls(text.plain, text.style, justify=text.justify, overflow=text.overflow, no_wrap=text.no_wrap)
         hanging.end, hanging.spans = text.end, text.spans
         return hanging
 
     def wrap(self, console: Console, width: int, **how: Any) -> Lines:  # noqa: ARG002 - rich's signature
-        """Override rich's method: indent the continuation of each line."""
+        """Override rich's method: indent the continuation of each line that is wider than ``width``."""
         lines = Lines()
         for line in self.split(allow_blank=True):
             fits = line.cell_len <= width or how.get("no_wrap")
@@ -55,8 +55,8 @@ class Hanging(Text):
         return lines
 
     def hang(self, line: Text, width: int, whole: Iterable[str] = ()) -> Iterator[Text]:
-        """Yield the lines of a text that is too long for one. Texts in ``whole`` are broken only if longer than a
-        line.
+        """Yield the parts of ``line``, which is wider than ``width``. A text in ``whole`` is divided only if it is
+        itself too wide.
         """
         indent, deeper = _indents(line, width)
         text = line[indent:]
@@ -70,8 +70,9 @@ class Hanging(Text):
 
 
 def _breaks(plain: str, width: int) -> Iterator[int]:
-    """Yield the positions at which a text is broken: between words, after commas and slashes in long words, or
-    anywhere.
+    """Yield the positions at which ``plain`` is broken into lines of ``width`` columns.
+
+    Breaks are between words, else after commas and slashes, else anywhere.
     """
     start = 0
     while start < len(plain):
@@ -93,18 +94,18 @@ class Listed(Hanging):
     """A line of several parts, such as counts of hosts by result. It is broken only after commas and colons."""
 
     def hang(self, line: Text, width: int, whole: Iterable[str] = ()) -> Iterator[Text]:
-        """Break the line only between its parts."""
+        """Break ``line`` only after its commas and colons."""
         return super().hang(line, width, [*whole, *re.split(r"[:,] ", line.plain)])
 
 
 def with_sums(shown: Group) -> Group:
-    """Convert the last line of a group, which counts hosts by result, to ``Listed``."""
+    """Return the group ``shown`` with its last line, the counts of hosts by result, as ``Listed``."""
     *parts, last = shown.renderables
     return Group(*parts, Listed.of(last) if isinstance(last, Text) else last)
 
 
 class Quoted(Hanging):
-    """A line of a file that the operator may copy: never wrapped, and its commands are not completed."""
+    """A line of a file that the operator may copy: never wrapped, and without options added to its commands."""
 
     def wrap(self, console: Console, width: int, **how: Any) -> Lines:  # noqa: ARG002 - rich's signature
         """Override rich's method: never wrap."""
@@ -114,13 +115,13 @@ class Quoted(Hanging):
 class Advice(Hanging):
     """Text with recommended commands. A command that does not fit gets its own line, which only the terminal wraps.
 
-    With an inserted line break, a shell would run the first half of a copied command.
+    A shell would run the first half of a copied command that contains an inserted line break.
     """
 
     commands: tuple[str, ...] = ()
 
     def hang(self, line: Text, width: int, whole: Iterable[str] = ()) -> Iterator[Text]:
-        """Yield the parts of the text so that each command is whole."""
+        """Yield the parts of ``line``, with each command undivided."""
         _, deeper = _indents(line, width)
         room = width - deeper - len("``,")
         short = [*whole, *(command for command in self.commands if command.isascii() and len(command) <= room)]
@@ -144,7 +145,7 @@ class Advice(Hanging):
 def in_columns(titles: Sequence[str], rows: Sequence[Sequence[Text]], width: int) -> Iterator[Text]:
     """Yield a line of titles and a line for each row, without empty columns.
 
-    If the rows are wider than the terminal, all but the first two columns move to an indented line below each row.
+    If a row is wider than ``width``, all but the first two columns move to an indented line below each row.
 
     >>> [line.plain for line in in_columns(("host", "power", "next boot"), [[Text("gpu01"), Text("on"), Text()]], 80)]
     ['host   power', 'gpu01  on']
@@ -172,7 +173,7 @@ def in_columns(titles: Sequence[str], rows: Sequence[Sequence[Text]], width: int
 
 
 class Ragged:
-    """A table without blanks at the ends of lines, where a long cell would lengthen every line of a log."""
+    """A table whose lines have no trailing blanks, because one long cell would lengthen every line of a log."""
 
     def __init__(self, table: Table):
         self._table = table
@@ -188,9 +189,9 @@ class Ragged:
 
 
 class Adviser(Console):
-    """A console that completes recommended commands with ``hostwright.cli.shell.advice``.
+    """A console that adds this call's options to recommended commands (see ``hostwright.cli.shell.advice``).
 
-    In a terminal, a sentence that is longer than a line gets a hanging indent. Other outputs are not wrapped.
+    In a terminal, a text that is longer than a line gets a hanging indent. Other outputs are not wrapped.
     """
 
     def __init__(self, *, stderr: bool):
@@ -201,7 +202,7 @@ class Adviser(Console):
             self.width = UNBOUNDED
 
     def print(self, *objects: Any, **how: Any) -> None:
-        """Print as rich does, but never crop lines that are not wrapped, because they contain commands."""
+        """Print ``objects`` as rich does, but never crop unwrapped lines, because they may contain commands."""
         shown = self._call.copy().run(lambda: [self._complete(one) for one in objects])
         if len(shown) == 1 and isinstance(shown[0], Hanging) and "end" not in how:
             shown = [Group(*shown)]  # rich would copy a single text to a text without a hanging indent
@@ -238,16 +239,16 @@ class Adviser(Console):
 
 
 def make_console(*, stderr: bool = False) -> Console:
-    """Return a new console. If the output is not a terminal, the width is unlimited."""
+    """Return a new console for standard output, or for standard error. Outside a terminal, its width is unlimited."""
     return Adviser(stderr=stderr)
 
 
 def on_terminal(console: Console) -> bool:
-    """Whether the output is a terminal. A log with forced colours is not a terminal."""
+    """Return whether the console's output is a terminal. A log with forced colours is not a terminal."""
     asked = any(os.environ.get(name) for name in streams.COLOURED)
     return console.is_terminal and (not asked or console.file.isatty())
 
 
 def redraws(console: Console) -> bool:
-    """Whether the output is a terminal that can move its cursor; ``TERM=dumb`` cannot."""
+    """Return whether the console's output is a terminal that can move its cursor; ``TERM=dumb`` cannot."""
     return on_terminal(console) and not console.is_dumb_terminal

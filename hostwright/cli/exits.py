@@ -1,4 +1,4 @@
-"""How a verb ends: its exit status, and its errors as messages for the operator.
+"""End of a verb: its exit status, and its errors as messages for the operator.
 
 0: all hosts are as desired. 1: something failed. 2: bad input. 3: hosts differ (``plan``, ``--check``). 130:
 interrupted.
@@ -32,7 +32,7 @@ PRINTING = "stopped while the results were printed"
 
 
 def run(verb: Callable[[], int]) -> int:
-    """Run a verb, print its error if it raises one, and return the exit status."""
+    """Run ``verb``, print its error if it raises one, and return the exit status."""
     # `invoke` has not prepared the streams before this line, and a repetition is harmless
     streams.prepare()
     collect_seldom()
@@ -70,7 +70,10 @@ def nobody_reads() -> int:
 
 
 def shown(work: Callable[[], T], show: Callable[[T], None]) -> T:
-    """Run ``work`` on hosts and show its result, also a partial one after Ctrl-C. Raises ``Interrupted``."""
+    """Return the result of ``work`` on hosts, after printing it with ``show``.
+
+    After Ctrl-C, print the partial result, and raise ``Interrupted``.
+    """
     try:
         ended = work()
     except Interrupted as stop:
@@ -86,7 +89,7 @@ def shown(work: Callable[[], T], show: Callable[[T], None]) -> T:
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """While a verb runs, handle SIGTERM like Ctrl-C, so that the terminal is restored. An existing handler is kept."""
+    """Handle SIGTERM like Ctrl-C while a verb runs, so that the terminal is restored. An existing handler is kept."""
 
     def on_signal() -> None:
         raise KeyboardInterrupt
@@ -99,7 +102,7 @@ def _terminable() -> Iterator[None]:
 def _heard_no_more(presses: int = 100) -> Iterator[None]:
     """Ignore Ctrl-C while the results of an interrupted verb are printed.
 
-    After ``presses`` times, Ctrl-C works again, because the output may never end.
+    After ``presses`` presses, Ctrl-C works again, because the output may never end.
     """
     heard = 0
 

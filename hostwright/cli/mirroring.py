@@ -1,4 +1,4 @@
-"""Parses the options of ``mirror``: file source, Python versions, and package search."""
+"""Parses the options of the verb ``mirror``: file source, Python versions, and package search."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ from hostwright.stack.store.sources import Exported, FileSource, OwnFiles
 
 
 def file_source(source: str, imported: str) -> FileSource | None:
-    """Return the source of all files; ``None`` if each file is downloaded from its own URL. Raises ``InputError``."""
+    """Return the source of files that ``imported`` (``--import``) or ``source`` (``--from``) names; ``None`` without
+    both.
+
+    Raises ``InputError`` if both are given, or for an unsuitable directory.
+    """
     if source and imported:
         raise InputError("--from adds to the download, but --import replaces it; pass only one of them")
     if imported:
@@ -23,7 +27,7 @@ def file_source(source: str, imported: str) -> FileSource | None:
 
 
 def pythons_in(text: str) -> tuple[str, ...]:
-    """Parse the value of ``--pythons`` to a list of Python versions. Raises ``InputError``."""
+    """Parse ``text``, the value of ``--pythons``, to Python versions. Raises ``InputError`` for an invalid version."""
     named = _listed(text)
     for python in named:
         if not re.fullmatch(r"3\.[0-9]{1,2}", python):
@@ -32,7 +36,10 @@ def pythons_in(text: str) -> tuple[str, ...]:
 
 
 def package_search(systems: str, sources: str, keyring: str, *, renew: bool) -> PackageSearch:
-    """Parse the options that define how packages of distributions are found. Raises ``InputError``."""
+    """Parse the options of ``mirror`` that define how packages of distributions are found.
+
+    Raises ``InputError`` for an invalid option.
+    """
     archive = AptArchive(_file(sources, "--sources"), _file(keyring, "--keyring"))
     return PackageSearch(tuple(map(system, _listed(systems))), renew, archive)
 

@@ -1,4 +1,4 @@
-"""Loads the inventory, selects hosts, and prompts for passwords, according to the options of a verb."""
+"""Loads the inventory, selects hosts, and prompts for passwords, as the options of a verb require."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from hostwright.plan.roles.site import Site
 
 
 def open_fleet(request: Request, *, mistakes: Mistakes | None = None) -> Fleet:
-    """Load the inventory of the request, apply the variables of the command line, and print notes about the files.
+    """Load the inventory of ``request`` with the variables of the command line, and print notes about its files.
 
     If ``mistakes`` is given, collect mistakes in the inventory there, and print no notes.
     """
@@ -42,7 +42,7 @@ def open_fleet(request: Request, *, mistakes: Mistakes | None = None) -> Fleet:
 
 
 def roles_here() -> tuple[Role, ...]:
-    """Return the standard roles and, inside a site, the roles of the site."""
+    """Return the standard roles and, if the working directory is inside a site, the roles of the site."""
     try:
         site = Site.find()
     except InputError:
@@ -51,22 +51,24 @@ def roles_here() -> tuple[Role, ...]:
 
 
 def refuse_strangers(fleet: Fleet) -> None:
-    """With ``--strict``, raise ``InputErrors`` for every mistake in the inventory. For verbs that select no hosts."""
+    """With ``--strict``, raise ``InputErrors`` for every mistake in the inventory. For verbs that do not
+    select hosts.
+    """
     if fleet.request.strict and fleet.inventory.hosts:
         fleet.targets("all")
 
 
 def refuse_unnamed(fleet: Fleet, request: Request) -> None:
-    """Raise ``InputError`` if the request names no hosts, or if the inventory has no hosts."""
+    """Raise ``InputError`` if ``request`` selects no hosts, or if the inventory has no hosts."""
     if not request.hosts:
         fleet.select("all", usable=False)
         raise InputError("no hosts are named; pass --hosts gpu01,gpu02, --hosts @group or --hosts all", "--hosts")
 
 
 def targets_of(fleet: Fleet, request: Request, *, outside: bool = False) -> Targets:
-    """Return the hosts that the request selects, with the roles that ``--roles`` allows.
+    """Return the hosts that ``request`` selects, with the roles that ``--roles`` allows.
 
-    ``outside`` includes hosts that get no stack in this site, for verbs that do not use the stack.
+    ``outside`` includes hosts that the site's settings exclude from stacks, for verbs that do not use the stack.
     """
     refuse_unnamed(fleet, request)
     roles = _roles(fleet, request.roles)
@@ -80,10 +82,10 @@ def targets_of(fleet: Fleet, request: Request, *, outside: bool = False) -> Targ
 
 
 def _roles(fleet: Fleet, text: str) -> list[str]:
-    """Return the roles in ``--roles``, without those after ``!``. If all terms begin with ``!``, return all other
-    roles.
+    """Return the roles in ``text``, the value of ``--roles``, without those after ``!``.
 
-    Raises ``InputError``.
+    If all terms begin with ``!``, return all other roles. Raises ``InputError`` if no role remains or a term with ``!``
+    is unknown.
     """
     known = [role.name for role in fleet.roles]
     given = [name.strip() for name in text.split(",") if name.strip()]
@@ -99,7 +101,7 @@ def _roles(fleet: Fleet, text: str) -> list[str]:
 
 
 def _tell_needed(targets: Targets) -> None:
-    """Warn that the selected roles need roles that ``--roles`` omits."""
+    """Warn about roles that the selected roles need, but that ``--roles`` excludes."""
     found: dict[str, dict[str, None]] = {}
     for target in targets:
         left_out = tuple(role for role in target.of_host if role not in target.roles)
@@ -111,7 +113,10 @@ def _tell_needed(targets: Targets) -> None:
 
 
 def outside_of(fleet: Fleet, hosts: Iterable[Host]) -> tuple[str, ...]:
-    """Return the hosts that get no stack according to the site's settings. Raises ``InputError``."""
+    """Return the names of those ``hosts`` that the site's setting ``hosts`` excludes from stacks.
+
+    Raises ``InputError`` for an invalid setting.
+    """
     setting = settings.of_site().get("hosts")
     if setting is None:
         return ()
@@ -123,7 +128,10 @@ def outside_of(fleet: Fleet, hosts: Iterable[Host]) -> tuple[str, ...]:
 
 
 def _inside(fleet: Fleet, pattern: str) -> str:
-    """Exclude hosts without a stack from a pattern. Raises ``InputError`` if it names one, or no host remains."""
+    """Return ``pattern`` without the hosts that the site's settings exclude from stacks.
+
+    Raises ``InputError`` if the pattern names such a host, or if no host remains.
+    """
     chosen = fleet.select(pattern, usable=False)
     outside = outside_of(fleet, chosen)
     if not outside:
@@ -141,7 +149,7 @@ def _inside(fleet: Fleet, pattern: str) -> str:
 
 
 def ask_password(request: Request) -> Secret | None:
-    """Prompt for the sudo password if ``--ask-become-pass`` was given."""
+    """Prompt for the sudo password if ``--ask-become-pass`` is set; else return ``None``."""
     if not request.ask_become_pass:
         return None
     without = "set ansible_become_password (encrypted with Ansible Vault), or allow sudo without a password"
@@ -149,7 +157,7 @@ def ask_password(request: Request) -> Secret | None:
 
 
 def hosts_at_once(request: Request) -> int:
-    """Return the maximum number of hosts to work on in parallel; 0 if the option is not set. Raises ``InputError``."""
+    """Return the number of hosts that ``--at-once`` sets; 0 if unset. Raises ``InputError`` for any other value."""
     text = request.at_once
     if not text:
         return 0
@@ -159,7 +167,7 @@ def hosts_at_once(request: Request) -> int:
 
 
 def _vault_passwords(request: Request) -> Iterator[Secret]:
-    """Yield the passwords for Ansible Vault, from the options, Ansible's environment variable or ``ansible.cfg``."""
+    """Yield the passwords for Ansible Vault, from options, Ansible's environment variable or ``ansible.cfg``."""
     if file := request.vault_password_file or os.environ.get("ANSIBLE_VAULT_PASSWORD_FILE", ""):
         yield password_of(file)
     elif not request.ask_vault_password:
@@ -178,7 +186,7 @@ def _configured_passwords() -> list[Path]:
 
 
 def _typed(prompt: str, option: str, without: str) -> Secret:
-    """Prompt for a password at the terminal. ``without`` is the advice in the error without a terminal."""
+    """Prompt for the password that ``option`` requests. ``without`` is the advice in the error without a terminal."""
     with warnings.catch_warnings():
         # getpass would only print this warning, and echo the password
         warnings.simplefilter("error", getpass.GetPassWarning)

@@ -1,4 +1,4 @@
-"""Parses the options of ``pins``."""
+"""Parses the options of the verb ``pins``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from hostwright.common.userpaths import place_for
 
 
 def written_stem(out: str) -> Path | None:
-    """Return the common path prefix of the output files; ``None``: print the constraints. Raises ``InputError``."""
+    """Return the common path prefix of the output files; ``None`` if ``out`` is empty, so that constraints are printed.
+
+    Raises ``InputError`` if the directory does not exist.
+    """
     stem = place_for(out, "--out", "several constraints files") if out else None
     if stem and not stem.absolute().parent.is_dir():
         raise InputError(f"{stem.parent} is not a directory; create it first", "--out")
@@ -19,7 +22,7 @@ def written_stem(out: str) -> Path | None:
 
 
 def check_pins(requirements: tuple[str, ...], pythons: tuple[str, ...], glibc: str) -> None:
-    """Raise ``InputErrors`` with every mistake in the options."""
+    """Raise ``InputErrors`` with every mistake in the options of ``pins``."""
     values = {
         "--requirement": (requirements or ("",), _is_requirement, "a requirement such as numpy==2.4.1"),
         "--python": (pythons or ("",), lambda text: re.fullmatch(r"3\.[0-9]{1,2}", text), "a version such as 3.12"),
@@ -35,7 +38,9 @@ def check_pins(requirements: tuple[str, ...], pythons: tuple[str, ...], glibc: s
 
 
 def _is_requirement(text: str) -> bool:
-    """Whether a text is a valid requirement without a URL, which would be written to the output file."""
+    """Return whether ``text`` is a valid requirement without a URL, because a URL would be written to the
+    output file.
+    """
     from packaging.requirements import InvalidRequirement, Requirement
 
     try:

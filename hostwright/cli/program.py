@@ -1,6 +1,6 @@
 """The command ``hostwright``: Invoke's program with the standard verbs and the tasks of a site.
 
-Only this program has the verbs ``init`` and ``completion``, and the option ``--site``; ``invoke`` does not.
+Only this program has the verbs ``init`` and ``completion``, and the option ``--site``; ``invoke`` lacks them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ class Hostwright(Program):
     """Invoke's program, extended by the option ``--site``, the tasks of the site, and Hostwright's own help texts."""
 
     def run(self, *given: Any, **how: Any) -> None:
-        """Override Invoke's method: run in a copy of the context, so that context variables end with the call."""
+        """Override Invoke's method: run in a copy of the context, so that changes of context variables end with this
+        call.
+        """
         copy_context().run(super().run, *given, **how)
 
     def core_args(self) -> list[Argument]:
@@ -51,14 +53,16 @@ class Hostwright(Program):
         return [*super().core_args(), Argument(names=("site",), help=helping.SITE)]
 
     def create_config(self) -> None:
-        """Override Invoke's method: ignore an unreadable user configuration, such as with ``HOME=/dev/null``."""
+        """Override Invoke's method: ignore an unreadable user configuration, for example if ``HOME`` is
+        ``/dev/null``.
+        """
         try:
             super().create_config()
         except OSError:
             self.config = self.config_class(lazy=True)
 
     def parse_collection(self) -> None:
-        """Load the verbs, and set ``--site`` as an environment variable for child processes."""
+        """Load the verbs, and set the environment variable for ``--site``, which child processes inherit."""
         from hostwright.plan.roles.site import VARIABLE
 
         named = _named(self.argv[1:])
@@ -70,7 +74,9 @@ class Hostwright(Program):
         super().parse_collection()
 
     def _verbs(self) -> Collection:
-        """Return the standard verbs and the verbs of the site. For help and completion, no code of the site runs."""
+        """Return the standard verbs and the verbs of the site. For help and completion, the site's code is
+        only parsed.
+        """
         from hostwright.common.errors import InputError
         from hostwright.common.input.ownership import NotTrusted
         from hostwright.plan.roles.site import VARIABLE, Site
@@ -88,9 +94,9 @@ class Hostwright(Program):
         return _written(root) if self._only_read else self._tasks_of(root)
 
     def parse_core(self, argv: list[str] | None) -> None:
-        """Override Invoke's method: exit with 2 after a mistake, and keep the words after ``--`` for the verb.
+        """Override Invoke's method: after a mistake, exit with status 2. Keep the words after ``--`` for the verb.
 
-        Also turns writing of bytecode files on again, because Invoke turns it off.
+        Also allows Python to write bytecode files again, because Invoke forbids it.
         """
         with _mistakes():
             super().parse_core(argv)
@@ -99,7 +105,7 @@ class Hostwright(Program):
         sys.dont_write_bytecode = bool(sys.flags.dont_write_bytecode)
 
     def parse_tasks(self) -> None:
-        """Override Invoke's method: exit with 2 after a mistake in the words for a verb."""
+        """Override Invoke's method: exit with status 2 after a mistake in the words for a verb."""
         try:
             with _mistakes():
                 super().parse_tasks()
@@ -134,19 +140,19 @@ class Hostwright(Program):
             ) from error
 
     def print_help(self) -> None:
-        """Print all verbs by purpose, and the options before a verb that operators need."""
+        """Print all verbs by purpose, and the most important options that precede a verb."""
         print(helping.overview(self.collection))
 
     def print_task_help(self, name: str) -> None:
-        """Print the description, options and examples of a verb."""
+        """Print the description, options and examples of the verb ``name``."""
         print(helping.of_verb(name, self.collection[name], self.parser.contexts[name]))
 
     def print_columns(self, tuples: Sequence[tuple[str, str | None]]) -> None:
-        """Override Invoke's method: print names and texts in columns that also fit a narrow terminal."""
+        """Override Invoke's method: print pairs of name and text in columns that also fit a narrow terminal."""
         print("\n".join(helping.columns([(name, text or "") for name, text in tuples])), end="\n\n")
 
     def candidates(self, words: Sequence[str]) -> list[str]:
-        """Return the completions of the last word after ``hostwright``."""
+        """Return the completions of the last of ``words``, which follow ``hostwright``."""
         return copy_context().run(self._candidates, words)
 
     def _candidates(self, words: Sequence[str]) -> list[str]:
@@ -191,7 +197,9 @@ def _written(root: Path) -> Collection:
 
 
 def _with_standard(tasks: Collection, of_roles: Sequence[Collection]) -> Collection:
-    """Combine the verbs of a site, its roles and Hostwright. The site's verbs replace standard verbs."""
+    """Return the verbs of a site (``tasks``), its roles and Hostwright. The site's verbs replace equally
+    named verbs.
+    """
     for verb in (*of_roles, *STANDARD):
         if isinstance(verb, Task):
             if verb.name not in {*tasks.tasks, *tasks.collections}:
@@ -206,7 +214,7 @@ def _with_standard(tasks: Collection, of_roles: Sequence[Collection]) -> Collect
 
 @contextmanager
 def _mistakes() -> Iterator[None]:
-    """Convert a parser error of Invoke, whose exit status would be 1, to an exit with status 2."""
+    """Convert a parser error of Invoke in the block to an exit with status 2; Invoke's own status would be 1."""
     try:
         yield
     except ParseError as error:
@@ -214,7 +222,7 @@ def _mistakes() -> Iterator[None]:
 
 
 def _named(words: Sequence[str]) -> str:
-    """Return the value of ``--site``, before or after the verb. It is read before the site's verbs are known."""
+    """Return the value of ``--site`` in ``words``, before or after the verb; empty without this option."""
     ours = [*takewhile(lambda word: word != "--", words), ""]
     for word, after in pairwise(ours):
         option, sign, value = word.partition("=")
@@ -228,7 +236,7 @@ def _verb(words: Sequence[str]) -> str:
 
 
 def _is_question(words: Sequence[str]) -> bool:
-    """Whether a call probably requests help, the version or completions, for which no code of the site runs."""
+    """Return whether a call requests help, the version or completions, for which the site's code does not run."""
     ours = set(takewhile(lambda word: word != "--", words))
     is_bare = _verb(words) in {"", "help"} and not ours & {"--list", "-l"}
     return is_bare or bool(_QUESTIONS & ours)
@@ -244,8 +252,9 @@ program = Hostwright(
 
 
 def main() -> None:
-    """Run the installed command ``hostwright``, without tracebacks. Ctrl-C before a verb starts ends with status
-    130.
+    """Run the installed command ``hostwright``, without tracebacks.
+
+    Ctrl-C before a verb starts ends the command with status 130.
     """
     streams.prepare()
     asked = completing.asked(sys.argv[1:])

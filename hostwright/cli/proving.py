@@ -1,4 +1,4 @@
-"""Steps that ``verify`` and ``prove`` share: run the proofs of layers, and report their results."""
+"""Steps that the verbs ``verify`` and ``prove`` share: run the proofs of layers, and print the results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def verify_and_prove(fleet: Fleet, targets: Targets, request: Request, level: Level) -> int:
-    """Verify hosts, then prove the layers that passed, in a second run. Returns the worse exit status."""
+    """Verify the hosts of ``targets``, then run proofs of ``level`` in a second run. Returns the worse exit status."""
     from hostwright.prove.proving import ProveOptions, check_names
     from hostwright.prove.reports.document import document
     from hostwright.prove.reports.table import show_proofs
@@ -56,7 +56,9 @@ def verify_and_prove(fleet: Fleet, targets: Targets, request: Request, level: Le
 
 
 def show_proved(proved: Proved, targets: Targets, request: Request, *, quiet: bool) -> None:
-    """Show the results of proofs and the next commands. ``quiet``: standard output is reserved for a report."""
+    """Print the results of proofs and the next commands. ``quiet``: print no table, because a report uses
+    the output.
+    """
     from hostwright.prove.reports.document import document
     from hostwright.prove.reports.table import show_proofs
 
@@ -77,12 +79,12 @@ def _failed(proved: Proved) -> list[str]:
 
 
 def names_in(text: str) -> tuple[str, ...]:
-    """Split the value of ``--proofs`` into names."""
+    """Split ``text``, the value of ``--proofs``, into names."""
     return tuple(dict.fromkeys(name for name in (part.strip() for part in text.split(",")) if name))
 
 
 def rendered(name: str, proved: Proved) -> str:
-    """Render the results of proofs as the report ``name``, such as ``html``."""
+    """Return the results of proofs as the report ``name``: ``html``, else Prometheus metrics."""
     if name == "html":
         from hostwright.prove.reports.html import render_html
 

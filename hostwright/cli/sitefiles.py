@@ -1,4 +1,4 @@
-"""Creates a site, a directory for an operator's hosts, stacks, roles and checks, and writes schemas into a site."""
+"""Creates a site (a directory for an operator's hosts, stacks, roles and checks), and writes schemas into a site."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Keep it in a repository of its own: git init, git add ., git commit."""
 
 
 def make_site(directory: str, stack: str = "") -> None:
-    """Create a site whose hosts get this ``stack``. Without a stack, ask for one at the terminal.
+    """Create a site in ``directory``, whose hosts get ``stack``. Without ``stack``, prompt for one at a terminal.
 
     Raises ``InputError``, before writing, if a file of the site exists or the stack is unknown.
     """
@@ -105,8 +105,8 @@ def _is(path: Path) -> bool:
 
 
 def _name(path: Path) -> Path:
-    """Return a file's path in a new site. Packages omit hidden files, so the package stores them with the prefix
-    ``dot-``.
+    """Return ``path`` with ``dot-`` at the beginning of each part replaced by a dot, since packages omit
+    hidden files.
     """
     return Path(*(f".{part.removeprefix('dot-')}" if part.startswith("dot-") else part for part in path.parts))
 
@@ -121,7 +121,10 @@ def _write(target: Path, source: Path) -> None:
 
 
 def write_schemas(root: Path, roles: Sequence[Role]) -> list[Path]:
-    """Write the schemas for a site's files to its folder ``.schemas``. Returns their paths, raises ``InputError``."""
+    """Write the schemas for files of the site at ``root`` to its folder ``.schemas``, and return their paths.
+
+    Raises ``InputError`` if they cannot be written.
+    """
     written = []
     for name, made in schemas.written(roles).items():
         path = root / FOLDER / f"{name}.json"

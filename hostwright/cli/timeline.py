@@ -1,4 +1,4 @@
-"""The option ``--timeline FILE``: writes an HTML page about a run after the run."""
+"""The option ``--timeline FILE`` of verbs: writes an HTML page about a run after the run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TIMELINE = "--timeline"
 
 
 def check_timeline(request: Request) -> None:
-    """With ``--timeline``, raise ``InputError`` if its file cannot be written. Called before the run."""
+    """Raise ``InputError`` if the file of ``--timeline`` cannot be written. Called before a run."""
     file = request.timeline
     if not file:
         return
@@ -36,7 +36,7 @@ def check_timeline(request: Request) -> None:
 
 
 class _Begun(View):
-    """A wrapper of a run's display that stores the ID of the run."""
+    """A run's display that stores the ID of the run and calls the display ``view``."""
 
     def __init__(self, view: View):
         self._view, self.warn = view, view.warn  # type: ignore[method-assign]
@@ -49,7 +49,10 @@ class _Begun(View):
 
 @contextmanager
 def drawn(file: str, view: View) -> Iterator[View]:
-    """Yield a display of a run. After the run, even a failed one, write its page to ``file``, unless that is empty."""
+    """Yield a display of a run that calls ``view``. After the run, even a failed one, write its HTML page to ``file``.
+
+    Without ``file``, write no page.
+    """
     begun = _Begun(view)
     try:
         yield begun
@@ -59,7 +62,7 @@ def drawn(file: str, view: View) -> Iterator[View]:
 
 
 def _draw(file: str, run: str) -> None:
-    """Write the page about a run. If that fails, only warn, and recommend a command for later."""
+    """Write the HTML page about ``run`` to ``file``. On an error, only warn, and recommend a command for later."""
     from hostwright.audit.reports.run.page import render_run
 
     archive = Runs(state_root())

@@ -1,4 +1,4 @@
-"""API for ``tasks.py`` of roles: the decorator ``verb``, and everything that verbs need.
+"""API for the module ``tasks`` of roles: the decorator ``verb``, and everything that verbs need.
 
 Names are imported on first use, because ``hostwright --list`` loads every verb without calling it.
 """

@@ -1,1 +1,1 @@
-"""Basics for all packages: errors, secrets, text, durations, YAML, quoting for shells."""
+"""Modules that all packages use: errors, secrets, text formatting, durations, YAML, quoting for shells."""

@@ -1,4 +1,4 @@
-"""Canonical JSON (sorted keys, no blanks) for hashes, and dictionary keys for plain data."""
+"""Canonical JSON (sorted keys, no blanks) for computing hashes, and dictionary keys for lists and dictionaries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ T = TypeVar("T")
 
 
 def canonical(value: Any) -> str:
-    """Return a value as canonical JSON. Raises ``TypeError`` or ``ValueError`` for a value that JSON does not have.
+    """Return ``value`` as canonical JSON.
+
+    Raises ``TypeError`` or ``ValueError`` if JSON cannot represent the value.
 
     >>> canonical({"b": [1, None], "a": "ü"})
     '{"a":"\\\\u00fc","b":[1,null]}'
@@ -20,14 +22,15 @@ def canonical(value: Any) -> str:
 
 
 def hash_of(value: Any) -> str:
-    """Return the SHA-256 of a value's canonical JSON, as lowercase hex."""
+    """Return the SHA-256 of the canonical JSON of ``value``, as lowercase hex."""
     return hashlib.sha256(canonical(value).encode("ascii")).hexdigest()
 
 
 def exact(value: Any) -> Hashable:
-    """Return a dictionary key for plain data. Two keys are equal only if value, type and order are the same.
+    """Return a hashable key for ``value``. Keys are equal only if the values, their types and orders are equal.
 
-    Objects of other types are compared with their own ``==``, or by identity if they are not hashable.
+    Objects other than lists and dictionaries are compared with their own ``==``, or by identity if they are not
+    hashable.
 
     >>> exact([1, {"a": "b"}]) == exact([1, {"a": "b"}])
     True
@@ -45,7 +48,7 @@ def exact(value: Any) -> Hashable:
 
 
 class Same(Generic[T]):
-    """A dictionary key that wraps an object, and equals only a key for the same object."""
+    """A dictionary key for one object. Two keys are equal only if they wrap the identical object."""
 
     __slots__ = ("value",)
 

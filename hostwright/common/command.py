@@ -1,4 +1,4 @@
-"""Commands of Hostwright that messages recommend.
+"""Command lines of Hostwright that its messages recommend to the operator.
 
 A message contains a command in backticks, as ```invoke VERB --option VALUE```. For the terminal, the console replaces
 ``invoke`` with the program that the operator called, and adds options that the operator typed.
@@ -16,7 +16,7 @@ PROGRAMS = ("invoke ", "hostwright ")
 
 @dataclass(frozen=True, slots=True, init=False)
 class Command:
-    """A call of a verb: its arguments, its options (``True``: without a value), and the words ``behind`` ``--``.
+    """A command line: verb, arguments, options (``True``: an option without a value), words ``behind`` ``--``.
 
     >>> print(Command("power", "cycle", hosts="gpu[01-03]", boot="disk"))
     `invoke power cycle --hosts 'gpu[01-03]' --boot disk`
@@ -30,7 +30,7 @@ class Command:
     behind: tuple[str, ...]
 
     def __init__(self, verb: str, *words: str, behind: tuple[str, ...] = (), **options: object) -> None:
-        """Options have their names in Python (``no_reboot``, ``from_``). Empty and ``False`` options are omitted."""
+        """Options have their Python names (``no_reboot``, ``from_``). Empty and ``False`` options are omitted."""
         given = tuple(
             (name.strip("_").replace("_", "-"), value if value is True else str(value))
             for name, value in options.items()
@@ -40,13 +40,13 @@ class Command:
             object.__setattr__(self, name, value)
 
     def also(self, **options: object) -> Command:
-        """Return a copy of the command with further options."""
+        """Return a copy of the command with these options in addition."""
         more = Command(self.verb, *self.words, behind=self.behind, **options)
         object.__setattr__(more, "options", (*self.options, *more.options))
         return more
 
     def on(self, hosts: str) -> Command:
-        """Return a copy of the command with ``--hosts``."""
+        """Return a copy of the command with the option ``--hosts`` set to ``hosts``."""
         more = Command(self.verb, *self.words, behind=self.behind)
         object.__setattr__(more, "options", (("hosts", hosts), *self.options))
         return more
@@ -69,5 +69,5 @@ class Command:
 
 
 def _quoted(value: str) -> str:
-    """Quote a value for the shell, but not a field of ``str.format`` such as ``{run}``."""
+    """Quote ``value`` for the shell. A field of ``str.format`` such as ``{run}`` remains unquoted."""
     return value if value[:1] == "{" and value[1:-1].isalpha() else shlex.quote(value)

@@ -17,7 +17,7 @@ _PLAIN = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,6})?", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Functions that return times. ``now_s`` is monotonic; ``time_of_day`` is only for display."""
+    """Time functions, which tests can replace. ``now_s`` is monotonic; ``time_of_day`` is only for display."""
 
     now_s: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
@@ -25,9 +25,9 @@ class Clock:
 
 
 def seconds(text: str | int | float) -> float:
-    """Parse a duration in seconds, or with units: ``90``, ``90s``, ``15m``, ``2h``, ``3d``, ``2w``, ``1d12h``.
+    """Convert a duration to seconds: ``90``, ``90s``, ``15m``, ``2h``, ``3d``, ``2w``, ``1d12h``.
 
-    Raises ``ValueError``, with examples, for any other text, zero, a negative duration, and more than ten years.
+    Raises ``ValueError`` for other text, for zero or a negative duration, and for more than ten years.
 
     >>> seconds("1d12h")
     129600.0

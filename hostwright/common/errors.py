@@ -1,7 +1,7 @@
 """All errors that Hostwright raises on purpose.
 
 ``str(error)`` is the message for the operator: where, what happened, and what to do. ``exit_status`` is the exit status
-of the command. An ``InputError`` ends the command before any host is changed. A ``HostError`` ends only the work on its
+of the command. An ``InputError`` ends the command before any host is changed. A ``HostError`` ends only the work on one
 host.
 
 >>> error = InputError("found 'ten', expected a number of seconds such as 10", "hosts.yml:4")
@@ -31,7 +31,7 @@ _SCRIPT_CHARACTERS = 80  #: maximum number of characters of a shell script in a 
 
 
 def worst(statuses: Iterable[int]) -> int:
-    """Combine exit statuses: 0 if all are 0, else the lowest other one.
+    """Combine several exit statuses into one: 0 if all are 0, else the lowest nonzero status.
 
     >>> worst([0, 3, 1]), worst([0, 3]), worst([])
     (1, 3, 0)
@@ -65,7 +65,7 @@ class HostwrightError(Exception):
 
 
 def _remade(kind: type[HostwrightError], args: tuple[Any, ...], fields: dict[str, Any]) -> HostwrightError:
-    """Restore a pickled error without ``__init__``, whose parameters are not those in ``args``."""
+    """Restore a pickled error of class ``kind`` without ``__init__``, whose parameters differ from ``args``."""
     error = kind.__new__(kind)
     error.args = args
     error.__dict__.update(fields)
@@ -73,7 +73,9 @@ def _remade(kind: type[HostwrightError], args: tuple[Any, ...], fields: dict[str
 
 
 def led(lead: str, failed: Command) -> Command | None:
-    """Return the command that an error's ``lead`` recommends after the command ``failed``; ``None`` without a lead.
+    """Return the command that ``lead`` describes: a verb with options, or only options to add to ``failed``.
+
+    ``failed`` is the command that raised the error. An empty ``lead`` gives ``None``.
 
     >>> print(led("rebuild --check", Command("plan")), led("--ask-become-pass", Command("plan")))
     `invoke rebuild --check` `invoke plan --ask-become-pass`
@@ -100,7 +102,7 @@ class InputError(HostwrightError):
 
 
 class InputErrors(InputError):
-    """Several mistakes of users. The message has one line for each."""
+    """Several mistakes of users in one error. The message has one line for each mistake."""
 
     def __init__(self, errors: list[InputError]):
         super().__init__("\n".join(str(error) for error in errors))
@@ -108,7 +110,7 @@ class InputErrors(InputError):
 
 
 class Mistakes:
-    """Collects the ``InputError`` of each ``with`` block, so that a user gets all mistakes at once.
+    """Collects the ``InputError`` that each ``with`` block raises, to report all mistakes together.
 
     >>> mistakes = Mistakes()
     >>> for value in ("10", "ten", "eleven"):
@@ -152,7 +154,7 @@ class ArtifactError(HostwrightError):
 
 
 class LabError(HostwrightError):
-    """The lab cannot be started, or a lab host does not behave as expected."""
+    """The lab (a test environment with simulated hosts) cannot be started, or its host behaves unexpectedly."""
 
 
 class HostError(HostwrightError):
@@ -167,12 +169,12 @@ class HostError(HostwrightError):
         self.sentence = message
 
     def retell(self, message: str) -> None:
-        """Replace the message, for example when the cause is found later."""
+        """Replace the error's message, for example when the cause is found later."""
         self.sentence, self.args = message, (f"{self.host}: {message}",)
 
 
 class Unreachable(HostError):
-    """No SSH session could be opened: name resolution, connection, host key, authentication or timeout.
+    """No SSH session to the host could be opened: name resolution, connection, host key, login or timeout.
 
     ``passing``: a retry may succeed, because the connection was refused, reset or lost.
     """
@@ -192,11 +194,11 @@ class BecomeError(HostError):
 
 
 class ProtocolError(HostError):
-    """The host sent unexpected output, which is incomplete, too large, or not from Hostwright's program."""
+    """The host sent output that is incomplete, too large, or not from Hostwright's program on the host."""
 
 
 class NotAnswered(HostwrightError, KeyError):
-    """A probe hung and was killed, so its result is unknown."""
+    """A probe (a script that reads a host's state) hung and was killed, so its result is unknown."""
 
     def __init__(self, script: str, seconds: int):
         line = next((line for line in script.splitlines() if line and "=" not in line.split(" ")[0]), script)
@@ -221,7 +223,7 @@ class Locked(Refused):
 
 
 class Unanswered(Refused):
-    """The plan would delete something permanently, and no operator has confirmed the deletion."""
+    """The planned changes would delete data permanently, and no operator has confirmed the deletion."""
 
 
 class Stopped(HostError):
@@ -229,7 +231,7 @@ class Stopped(HostError):
 
 
 class ExecutorLost(Stopped):
-    """The executor of the host has failed, and no other executor is left. ``because`` is the cause."""
+    """The process that worked on the host has failed, and none is left to replace it. ``because`` is the cause."""
 
     def __init__(self, host: str, because: str, then: str):
         super().__init__(host, f"{because}; {then}")
@@ -256,7 +258,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class UnitJournal:
-    """The last log lines of a systemd unit, which is the unit ``named`` in the error, or a failed dependency of it.
+    """The last log lines of the systemd ``unit``: the unit ``named`` in an error, or a failed dependency of it.
 
     ``last`` is the last output of the program that the unit runs.
     """
@@ -271,8 +273,8 @@ class UnitJournal:
 class Examination:
     """The result of checking a host for known problems after a failure.
 
-    ``sentence`` lists what was checked and what could not be checked. ``journals`` are those of the systemd units that
-    the failure names.
+    ``sentence`` lists the checks that were made and those that were not possible. ``journals`` are the logs of the
+    systemd units that the failure names.
     """
 
     findings: tuple[Finding, ...]
@@ -283,7 +285,7 @@ class Examination:
 
 @dataclass(frozen=True, slots=True)
 class FailedStep:
-    """A failed step, with details for an operator who is not logged in to the host."""
+    """A failed step of a role, with all details that an operator needs without a login to the host."""
 
     role: str
     what: str  #: change for which the step was run, such as ``file /etc/motd``
@@ -303,9 +305,9 @@ class StepFailed(HostError):
 
 
 class ScriptFailed(HostError):
-    """A script that Hostwright runs as root, but not for a role, exited with a nonzero status.
+    """A script that Hostwright ran as root, but not for a role, exited with a nonzero status.
 
-    ``lines`` are the last lines of its standard error.
+    ``lines`` are the last lines of the script's standard error.
     """
 
     def __init__(self, host: str, failure: str, status: int, lines: tuple[str, ...] = ()):
@@ -329,7 +331,7 @@ class SeveralFailed(HostError):
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """Result of one acceptance check of a host: name (``network.dense``), outcome, and reason."""
+    """Result of one acceptance check of a host: name of the check (``network.dense``), outcome, and reason."""
 
     name: str
     outcome: str
@@ -349,4 +351,4 @@ class NotAccepted(HostError):
 
 
 class NotConverged(HostError):
-    """Every step succeeded, but the host still differs from the desired state."""
+    """Every step succeeded, but the host still differs from its desired state."""

@@ -9,7 +9,7 @@ ALLOCATIONS = 200_000
 
 
 def collect_seldom() -> None:
-    """Run the garbage collector rarely, and not at all for imported modules at exit.
+    """Run Python's garbage collector rarely, and at exit not at all for imported modules.
 
     This saves 22 % of the processor time of a plan (0.70 s → 0.55 s).
     """

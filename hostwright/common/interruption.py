@@ -1,4 +1,4 @@
-"""The message after Ctrl-C, which reports the work done until then."""
+"""The message that is printed after Ctrl-C, which reports the work done until then."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def on_interrupt(message: str) -> Iterator[None]:
-    """Attach a message to a ``KeyboardInterrupt`` in the block, unless an inner block has attached one."""
+    """Attach ``message`` to a ``KeyboardInterrupt`` that the block raises, unless an inner block has attached one."""
     try:
         yield
     except KeyboardInterrupt as interrupt:
@@ -18,5 +18,5 @@ def on_interrupt(message: str) -> Iterator[None]:
 
 
 def message_of(interrupt: KeyboardInterrupt) -> str:
-    """Return the message that ``on_interrupt`` attached, or an empty text."""
+    """Return the message that ``on_interrupt`` attached to ``interrupt``, or an empty text."""
     return next(iter(getattr(interrupt, "__notes__", ())), "")

@@ -21,7 +21,7 @@ _BOOT_CHARACTERS = 8
 
 
 def operator() -> str:
-    """Return ``user@machine`` for locks and records. Under sudo, it is the user who called sudo."""
+    """Return ``user@machine``, for locks and records. Under sudo, ``user`` is the user who called sudo."""
     name = f"{_user()}@{socket.gethostname()}"
     return "".join(character if character.isprintable() else "?" for character in name)[:_NAME_CHARACTERS]
 
@@ -29,7 +29,8 @@ def operator() -> str:
 def machine_id() -> str:
     """Return a unique identifier of this machine that survives reboots.
 
-    It is a keyed hash of the machine id, which itself must not be disclosed (machine-id(5)), or else of the host name.
+    It is a keyed hash of the machine id, which itself must not be disclosed (machine-id(5)). If there is no machine id,
+    the host name is used instead.
     """
     try:
         known = _MACHINE_ID.read_text("ascii").strip()
@@ -39,10 +40,10 @@ def machine_id() -> str:
 
 
 def process_start(pid: int) -> str:
-    """Return the start time of a process as text for comparison; empty if the process has ended or the time is unknown.
+    """Return the start time of process ``pid`` as text for comparison.
 
-    Process ids are reused, but an id together with a start time is unique. The unit is 0.01 s on Linux (/proc), and
-    seconds on other systems (ps(1)).
+    The text is empty if the process has ended or the time is unknown. Process ids are reused, but an id together with a
+    start time is unique. The unit is 0.01 s on Linux (/proc), and seconds on other systems (ps(1)).
     """
     return _start_in_proc(pid) if _PROC.is_dir() else _start_by_ps(pid)
 
@@ -73,7 +74,7 @@ def _start_by_ps(pid: int) -> str:
 
 
 def pid_alive(pid: int, started: str) -> bool:
-    """Whether the process with this id is alive and started at ``started``, the result of ``process_start``.
+    """Whether the process ``pid`` is alive and started at ``started``, a result of ``process_start``.
 
     If the system reports no start times, any process with this id counts as alive, which is the safer mistake.
     """

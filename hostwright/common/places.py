@@ -1,4 +1,4 @@
-"""Paths of the records on this machine, writing of files, and advice after failed writes."""
+"""Paths of Hostwright's records on this machine, writing of files, and advice after failed reads and writes."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ ANOTHER_FILE = "name another file"
 
 
 def state_root() -> Path:
-    """Return the directory of all records on this machine. It may not exist yet."""
+    """Return the directory of all of Hostwright's records on this machine. It may not exist yet."""
     named = os.environ.get(STATE_VARIABLE, "")
     if named:
         return Path(named).absolute()
@@ -73,12 +73,12 @@ def state_root() -> Path:
 
 
 def runs_dir(root: Path) -> Path:
-    """Return the directory that contains the folders of all runs."""
+    """Return the directory in the state directory ``root`` that contains one folder for each run."""
     return root / "runs"
 
 
 def place_of(inventory: str | Path) -> str:
-    """Return a hash that identifies an inventory by its path.
+    """Return a hash of an inventory's path, which identifies the inventory in records.
 
     In a shared state directory, the path is relative to the site, so that all clones of the site get the same hash.
     """
@@ -90,12 +90,12 @@ def place_of(inventory: str | Path) -> str:
 
 
 def facts_file(host: str, when: str) -> str:
-    """Return the path of the file with a host's facts, relative to the folder of a run."""
+    """Return the path of the file with the facts (probe results) of ``host``, relative to the folder of a run."""
     return f"{FACTS}/{plain_name(host)}.{when}.json.gz"
 
 
 def is_shared(folder: Path) -> bool:
-    """Whether a directory is shared with its group (mode 2770)."""
+    """Whether ``folder`` is shared with its group (mode 2770)."""
     try:
         mode = folder.stat().st_mode
     except OSError:
@@ -104,14 +104,14 @@ def is_shared(folder: Path) -> bool:
 
 
 def file_mode(folder: Path) -> int:
-    """Return the mode for a new file: readable by the group in a shared directory, else only by this user."""
+    """Return the mode for a new file in ``folder``: readable by the group if it is shared, else only by this user."""
     return SHARED_FILE if is_shared(folder) else PRIVATE_FILE
 
 
 def make_folder(folder: Path, *, exist_ok: bool = True) -> None:
-    """Create a directory and its missing parents, with the modes of a shared directory if it is inside one.
+    """Create the directory ``folder`` and its missing parents. Inside a shared directory, they are shared too.
 
-    Raises ``OSError``.
+    Raises ``OSError`` if one of them cannot be created.
     """
     for place in (*reversed(folder.parents), folder):
         if place == folder or not place.exists():
@@ -126,10 +126,11 @@ def make_folder(folder: Path, *, exist_ok: bool = True) -> None:
 
 
 def write_whole(path: Path, content: bytes, mode: int | None = None) -> None:
-    """Write a file atomically, by renaming a temporary file in the same directory. Raises ``OSError``.
+    """Write ``content`` to ``path`` atomically, by renaming a temporary file in the same directory.
 
-    The file gets exactly ``mode``, regardless of the umask; the default is ``file_mode``. If the path is not a regular
-    file (``/dev/stdout``, a pipe, a link), the content is written to it directly.
+    The file gets exactly ``mode``, regardless of the umask; the default is the result of ``file_mode``. If the path is
+    not a regular file (``/dev/stdout``, a pipe, a link), the content is written to it directly. Raises ``OSError`` if
+    the file cannot be written.
     """
     if path.is_symlink() or (path.exists() and not path.is_file()):
         path.write_bytes(content)
@@ -149,7 +150,7 @@ def write_whole(path: Path, content: bytes, mode: int | None = None) -> None:
 
 
 def sync(path: Path) -> None:
-    """Flush a file, or the list of files in a directory, to the disk. Raises ``OSError``."""
+    """Flush the file ``path``, or a directory's list of files, to the disk. Raises ``OSError`` if this fails."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -158,7 +159,7 @@ def sync(path: Path) -> None:
 
 
 def plain_name(name: str) -> str:
-    """Return a file name for any text, different for each text even if the file system ignores case."""
+    """Return a file name for ``name``. Different names give different file names, even if case is ignored."""
     if _PLAIN.fullmatch(name):
         return name
     slug = re.sub(r"[^a-z0-9_-]+", "-", name.lower())[:_MAX_SLUG].strip("-")
@@ -166,12 +167,14 @@ def plain_name(name: str) -> str:
 
 
 def to_blame(error: OSError) -> bool:
-    """Whether the cause of an error is this machine (space, permissions, limits) rather than a wrong path."""
+    """Whether the cause of ``error`` is this machine (space, permissions, limits) rather than a wrong path."""
     return error.errno in _CURES.keys() - {errno.EISDIR, errno.ENOTDIR, errno.ENOENT}
 
 
 def refused(error: OSError, instead: str = "") -> str:
-    """Explain why a write failed, and what to do. ``instead`` is further advice if another path would help.
+    """Explain why a write failed with ``error``, and what to do.
+
+    ``instead`` is advice that is added if another path would help.
 
     >>> refused(OSError(errno.ENOSPC, "No space left on device"), ANOTHER_FILE)
     'No space left on device; free some space there, or name another file'
@@ -182,7 +185,7 @@ def refused(error: OSError, instead: str = "") -> str:
 
 
 def unread(error: OSError) -> str:
-    """Explain why a read failed, and what to do.
+    """Explain why reading a file failed with ``error``, and what to do.
 
     >>> unread(PermissionError(errno.EACCES, "Permission denied"))
     'Permission denied; change its owner or mode'

@@ -1,4 +1,4 @@
-"""Quotes values for shell commands. No other module creates shell code from values."""
+"""Quotes values for shell commands. Only this module inserts values into shell code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _DECLARED = re.compile(r'^: "\$\{([a-z_]+)(:?)\?\}"\n', re.MULTILINE)
 
 
 def sh(template: str, *values: object) -> str:
-    r"""Return ``template`` with each ``%s`` replaced by the next value, quoted for a POSIX shell.
+    r"""Return ``template`` with each ``%s`` replaced by the next of ``values``, quoted for a POSIX shell.
 
     ``%%`` becomes a percent sign. Values are converted with ``str``. Raises ``ValueError`` for a ``Secret``, a NUL
     byte, or a wrong number of values.
@@ -35,12 +35,12 @@ def sh(template: str, *values: object) -> str:
 
 
 def words(values: list[str] | tuple[str, ...]) -> str:
-    """Return the values as quoted shell words with blanks between them."""
+    """Return ``values`` as quoted shell words with blanks between them."""
     return " ".join(sh("%s", value) for value in values)
 
 
 def sh_file(module: str, file: str, /, **values: object) -> str:
-    """Return the text of a shell file that is next to a module, preceded by assignments of its values.
+    """Return the text of the shell file ``file`` next to a module, preceded by assignments of ``values``.
 
     ``module`` is the module's ``__file__``. The shell file declares each value with ``: "${path:?}"``, or with ``:
     "${mark?}"`` if the value may be empty. The comment at the beginning of the file is removed. A tuple or list becomes

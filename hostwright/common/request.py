@@ -1,7 +1,7 @@
-"""The options of one call of a verb.
+"""The options of one call of a Hostwright verb.
 
-The journal of a run stores the request, and ``--resume`` changes a stored one. Each field declares name, type, default
-and help text once, for Invoke's options, the reference page, ``hostwright.toml`` and shell completion.
+The journal of a run stores these options as a request, and ``--resume`` changes a stored one. Each field declares name,
+type, default and help text once, for Invoke's options, the reference page, ``hostwright.toml`` and shell completion.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _OPTION = "option"
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """Declaration of a field of the request as an option. ``default`` is ``()`` for a repeatable option."""
+    """Declaration of one command-line option of ``Request``. ``default`` is ``()`` for a repeatable option."""
 
     help: str
     default: Any
@@ -41,14 +41,14 @@ class Option:
 
 
 def option(default: T, text: str, **how: Any) -> T:
-    """Declare a field of the request with its default and help text. ``how`` sets further fields of ``Option``."""
+    """Declare a field of ``Request`` with its default and help text. ``how`` sets further fields of ``Option``."""
     made: T = field(default=default, metadata={_OPTION: Option(text, default, **how)})
     return made
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The options of one call of a verb, without passwords. Options that the verb does not have keep their default."""
+    """The options of one call of a verb, without passwords. Options of other verbs keep their defaults."""
 
     hosts: str = option(
         "",
@@ -192,13 +192,13 @@ class Request:
     own: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raise ``InputError`` if a value is not one of its option's choices."""
+        """Raise ``InputError`` if the value of an option is not one of the option's ``choices``."""
         for name, each in OPTIONS.items():
             if each.choices and (value := getattr(self, name)) and value not in each.choices:
                 raise InputError(f"found {value!r:.40}, expected {' or '.join(each.choices)}", f"--{name}")
 
     def variables(self) -> dict[str, str]:
-        """Return the variables from ``--var KEY=VALUE``. Raises ``InputError`` for any other form."""
+        """Return name → value from the options ``--var KEY=VALUE``. Raises ``InputError`` for any other form."""
         pairs = [pair.lstrip().partition("=") for pair in self.var]
         for key, sign, _ in pairs:
             if not sign or not key:
@@ -206,7 +206,7 @@ class Request:
         return {key: value for key, _, value in pairs}
 
     def recorded(self, **more: object) -> dict[str, Any]:
-        """Return the options that the operator gave, and those in ``more``, as JSON values for the journal."""
+        """Return the given options that the journal stores, and those in ``more``, as JSON values."""
         given = {name: getattr(self, name) for name, each in OPTIONS.items() if each.recorded}
         values = {**given, "var": list(self.var), **self.own, **more}
         return {name: value for name, value in values.items() if value not in ("", None, False, [])}
@@ -218,5 +218,5 @@ OPTIONS: Mapping[str, Option] = {
 
 
 def group_of(name: str) -> tuple[str, ...]:
-    """Return the names of all options in a group."""
+    """Return the names of all options in the option group ``name``."""
     return tuple(option for option, each in OPTIONS.items() if each.group == name)

@@ -10,7 +10,7 @@ MASK = "***"
 
 
 class Secret:
-    """A password or key. Formatting it always gives ``***``; only ``reveal()`` returns its text.
+    """A password or key. Formatting a secret always gives ``***``; only ``reveal()`` returns its text.
 
     Comparison takes constant time. A secret cannot be pickled, and ``json.dumps`` rejects it. A pydantic field of this
     type accepts text or a ``Secret``.

@@ -1,4 +1,4 @@
-"""Renders the Jinja templates ``templates/<role>/*.j2`` to plain text.
+"""Renders the Jinja templates of roles (``templates/<role>/*.j2``) to plain text.
 
 Nothing is escaped, since the result is the exact content of a file on a host. An undefined name is an error. Jinja2 is
 imported on first use, because many verbs render no template.
@@ -38,7 +38,7 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
 
 
 def render(name: str, folders: Sequence[Path] = (STANDARD,), /, **values: object) -> str:
-    """Render the template ``name`` (``base/unattended.conf.j2``) from the first folder that contains it.
+    """Render the template ``name`` (``base/unattended.conf.j2``) from the first of ``folders`` that contains it.
 
     Raises ``InputError``, with file and line, for a missing template, a syntax error or an undefined name.
     """
@@ -65,7 +65,7 @@ def _place(error: UndefinedError, name: str, folders: Sequence[Path]) -> str:
 
 
 def mistakes_in(folder: Path) -> Iterator[InputError]:
-    """Yield the syntax errors in all templates (``*.j2``) of a folder."""
+    """Yield the syntax errors in all templates (``*.j2``) of ``folder``."""
     import jinja2
 
     for file in sorted(folder.rglob("*.j2")):

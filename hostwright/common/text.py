@@ -22,18 +22,20 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Join the lines of a text from a host, so that no part of it looks like another host's output."""
+    """Join the lines of a host's text, so that no part of it looks like the output of another host."""
     return " ".join(printable(text).splitlines())
 
 
 def short(text: str) -> str:
-    """Return a text from a host as one line of at most ``LINE_CHARACTERS``."""
+    """Return a host's text as one line of at most ``LINE_CHARACTERS`` characters."""
     line = " ".join(printable(text[: 4 * LINE_CHARACTERS]).split())
     return line if len(line) <= LINE_CHARACTERS else line[: LINE_CHARACTERS - 1] + "…"
 
 
 def differences(before: str, after: str) -> str:
-    """Describe how two comma-separated lists differ, as pairs of changed values. An equal first word is not repeated.
+    """Describe how two comma-separated lists differ, as pairs of changed values.
+
+    An equal first word of a pair is not repeated.
 
     >>> differences("Tesla T4, serial 1, GPU-a", "Tesla T4, serial 2, GPU-b")
     'serial 1 → 2, GPU-a → GPU-b'
@@ -53,7 +55,7 @@ def _after_its_word(one: str, two: str) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """Return a number with its noun: ``1 change``, ``2 changes``."""
+    """Return ``number`` with its noun: ``1 change``, ``2 changes``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
@@ -102,7 +104,7 @@ def ago(seconds: float) -> str:
 
 
 def local_time(at: datetime | str) -> str:
-    """Format a time in the local time zone: ``2026-11-21 10:04``. Text that is not ISO 8601 is unchanged."""
+    """Format the time ``at`` in the local time zone: ``2026-11-21 10:04``. Text that is not ISO 8601 is unchanged."""
     try:
         return (datetime.fromisoformat(at) if isinstance(at, str) else at).astimezone().strftime("%Y-%m-%d %H:%M")
     except (ValueError, OverflowError):
@@ -110,7 +112,7 @@ def local_time(at: datetime | str) -> str:
 
 
 def markdown(text: str) -> str:
-    r"""Escape text for Markdown. Text in double backticks (reStructuredText) becomes code.
+    r"""Escape ``text`` for Markdown. Text in double backticks (reStructuredText) becomes Markdown code.
 
     >>> print(markdown("remove lib* with ``rm -f -- *``"))
     remove lib\* with `rm -f -- *`

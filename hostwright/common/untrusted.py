@@ -1,6 +1,7 @@
-"""Safe handling of output from hosts: errors, regular expressions, JSON.
+"""Safe handling of output from hosts: unexpected errors, regular expressions, JSON.
 
-``guarded`` converts an unexpected failure to an error of that host, so that work on other hosts continues.
+``guarded`` converts an unexpected error in the work on a host to an error of that host, so that work on other hosts
+continues.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Unforeseen(HostError):
 
 @contextmanager
 def guarded(host: str) -> Iterator[None]:
-    """Convert an unexpected error in the block to ``Unforeseen``.
+    """Convert an unexpected error in the block to ``Unforeseen``, an error of ``host``.
 
     The traceback is stored in the state directory, and also printed with ``--debug``.
 
@@ -68,7 +69,7 @@ def guarded(host: str) -> Iterator[None]:
 
 
 def _keep(host: str, error: Exception) -> Path | None:
-    """Store the traceback of an error and return the path of the file; ``None`` if it cannot be written."""
+    """Store the traceback of ``error``, and return the path of the file; ``None`` if it cannot be written."""
     try:
         folder = state_root() / FOLDER
         make_folder(folder)
@@ -81,7 +82,7 @@ def _keep(host: str, error: Exception) -> Path | None:
 
 
 class Match(Protocol):
-    """A match of a pattern. ``match[0]`` is the matched text, ``match[1]`` that of the first group, or ``None``."""
+    """A match of a ``Pattern``. ``match[0]`` is the matched text; ``match[1]`` is the text of group 1, or ``None``."""
 
     def __getitem__(self, group: int | str) -> str: ...
 
@@ -92,7 +93,7 @@ class Match(Protocol):
         """Return the index after the last character of the match."""
 
     def groupdict(self) -> dict[str, str | None]:
-        """Return name → text for all named groups; ``None`` for a group that matches nothing."""
+        """Return name → text for all named groups. The text of a group without a match is ``None``."""
 
 
 class Pattern:
@@ -115,12 +116,14 @@ class Pattern:
         self._regexp = re2.compile(pattern, options)
 
     def search(self, text: str) -> Match | None:
-        """Return the first match in the text; ``None`` if the pattern does not match."""
+        """Return the first match in ``text``; ``None`` if the pattern does not match."""
         match: Match | None = self._regexp.search(_encodable(text))
         return match
 
     def lines(self, text: str, unless: Pattern | None = None) -> str | None:
-        """Return the lines of the first match. If ``unless`` matches in these lines, use the next match.
+        """Return the whole lines of the first match in ``text``.
+
+        If ``unless`` matches in these lines, the next match is used.
 
         >>> Pattern("full").lines("disk full\\n/dev/shm is full", Pattern("disk"))
         '/dev/shm is full'
@@ -135,33 +138,33 @@ class Pattern:
         return None
 
     def match(self, text: str) -> Match | None:
-        """Return the match at the beginning of the text, or ``None``."""
+        """Return the match at the beginning of ``text``; ``None`` without a match there."""
         match: Match | None = self._regexp.match(_encodable(text))
         return match
 
     def fullmatch(self, text: str) -> Match | None:
-        """Return the match of the whole text, or ``None``."""
+        """Return the match of the whole ``text``; ``None`` if the pattern does not match all of it."""
         match: Match | None = self._regexp.fullmatch(_encodable(text))
         return match
 
     def finditer(self, text: str) -> Iterator[Match]:
-        """Yield all matches in the text."""
+        """Yield all matches in ``text``."""
         matches: Iterator[Match] = self._regexp.finditer(_encodable(text))
         return matches
 
     def sub(self, replacement: str, text: str) -> str:
-        """Return the text with each match replaced by ``replacement``, which is used literally."""
+        """Return ``text`` with each match replaced by ``replacement``, in which no character has a special meaning."""
         replaced: str = self._regexp.sub(lambda _: replacement, _encodable(text))
         return replaced
 
 
 def _encodable(text: str) -> str:
-    """Replace each lone surrogate with ``?``, because surrogates cannot be encoded."""
+    """Replace each lone surrogate in ``text`` with ``?``, because surrogates cannot be encoded."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def whole(text: str) -> int | None:
-    """Parse a whole number of at most ``DIGITS`` digits; ``None`` for any other text.
+    """Parse ``text`` as a whole number of at most ``DIGITS`` digits; ``None`` for any other text.
 
     >>> [whole(text) for text in ("470", "-1", "²", "٣", "9" * 5000, "")]
     [470, None, None, None, None, None]
@@ -170,7 +173,7 @@ def whole(text: str) -> int | None:
 
 
 def json_object(text: str) -> dict[str, Any] | None:
-    """Parse a text from a host as a JSON object; ``None`` for any other text.
+    """Parse ``text``, the output of a host, as a JSON object; ``None`` for any other text.
 
     A text that JSON parsers interpret differently is rejected: duplicate keys, ``NaN`` and infinity, lone surrogates,
     long numbers, and very deep nesting.

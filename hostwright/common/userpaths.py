@@ -1,4 +1,4 @@
-"""Paths as users type them."""
+"""Converts paths as users type them."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ STDOUT = "-"  #: file name for standard output
 
 
 def expanded(text: str | Path) -> Path:
-    """Expand ``~`` and ``~user`` in a path.
+    """Expand ``~`` and ``~user`` in the path ``text``.
 
-    The name of an unknown user is not expanded. In that case, pathlib would raise ``RuntimeError``.
+    The name of an unknown user is not expanded, for which pathlib would raise ``RuntimeError``.
     """
     return Path(os.path.expanduser(text))  # noqa: PTH111 - see above
 
 
 def working_directory() -> Path:
-    """Return the working directory. Raises ``InputError`` if it has been removed."""
+    """Return the current working directory. Raises ``InputError`` if the directory has been removed."""
     try:
         return Path.cwd()
     except FileNotFoundError as error:
@@ -28,7 +28,9 @@ def working_directory() -> Path:
 
 
 def place_for(text: str, option: str, what: str) -> Path:
-    """Return the path of the output file that an option names. Raises ``InputError`` for ``-``.
+    """Return the path ``text`` of an output file, the value of ``option``. Raises ``InputError`` for ``-``.
+
+    ``what`` names the content of the file in the message.
 
     >>> place_for("-", "--out", "a saved plan")
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""Reads Ansible inventories: hosts, groups, connections, and the variables of roles."""
+"""Reads Ansible inventories: hosts, groups, settings of connections, and variables of roles."""
 
 from hostwright.inventory.binder import Binder
 from hostwright.inventory.binding import bind, definitions, own_variables

@@ -1,6 +1,6 @@
-"""Converts the variables of roles to typed values, once for all hosts with equal definitions.
+"""Converts the variables of roles to typed values, only once for all hosts with equal definitions.
 
-Two definitions are equal if layer, name, value and type are the same.
+Two definitions are equal if layer (the group, host or command line), name, value and type are the same.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ Judge = Callable[[str, Value], str | None]
 
 
 def strangers(host: Host, judge: Judge) -> list[InputError]:
-    """Return a mistake for each variable of a host that no role reads, but that resembles a role's variable.
+    """Return a mistake for each variable of ``host`` that no role reads, but that resembles a role's variable.
 
     Examples are a text under the name of a role, and a misspelling (``cdua_version``). ``judge`` is the result of
-    ``judge_of``. Variables in ``hostwright_own_variables`` are skipped.
+    ``judge_of``. Variables that the user lists in ``hostwright_own_variables`` are skipped.
     """
     own, mistakes = own_names(host), []
     for name, value in host.vars.items():
@@ -54,7 +54,7 @@ def strangers(host: Host, judge: Judge) -> list[InputError]:
 
 
 def judge_of(roles: Mapping[str, type]) -> Judge:
-    """Return a function that explains why a variable is not read although it resembles a variable of a role.
+    """Return a function that explains why no role reads a variable although it resembles a role's variable.
 
     ``roles`` maps the name of each role to the class of its variables.
     """
@@ -81,7 +81,7 @@ def _stranger(name: str, value: Value, roles: Mapping[str, type], flat: frozense
 
 
 def _misspelt(name: str, value: Value) -> str | None:
-    """Return the variable outside roles that the user probably meant; ``None`` if there is none."""
+    """Return the variable of no role, such as ``stack``, that the user probably meant with ``name``; else ``None``."""
     if not name.startswith(OURS):
         meant = nearest(name, SHARED, _SHARED_ALIKE)
         return meant if name not in SHARED and isinstance(value.value, (str, int, float)) else None
@@ -104,7 +104,7 @@ def _kind(value: Any) -> str:
 
 
 def _misspelt_role(name: str, value: Value, roles: Mapping[str, type]) -> str | None:
-    """Return the role whose name a variable misspells. Its value must be a mapping with a variable of that role."""
+    """Return the role that ``name`` misspells, if ``value`` is a mapping with a variable of the role; else ``None``."""
     if not isinstance(value.value, dict):
         return None
     role = nearest(name, roles)
@@ -119,7 +119,7 @@ Written = tuple[tuple[str, Value], ...]
 
 
 class Binder:
-    """Binds the variables of roles for one host after another, with caches."""
+    """Converts the variables of roles for one host after another, with caches for equal definitions."""
 
     def __init__(self, roles: Mapping[str, type]):
         self._roles = roles
@@ -131,7 +131,10 @@ class Binder:
         self._judged: dict[Hashable, str | None] = {}
 
     def bind(self, names: Sequence[str], host: Host) -> Mapping[str, Any]:
-        """Return role → variables for the named roles. Raises ``InputErrors``."""
+        """Return role → typed variables of ``host`` for the roles ``names``.
+
+        Raises ``InputErrors`` with every mistake in these variables.
+        """
         layers = [self._written(layer) for layer in host.layers]
         own = exact(host.get(binding.OWN_VARIABLES))
         keys = {name: self._key(name, host, layers) for name in names}
@@ -141,7 +144,7 @@ class Binder:
         return self._whole[whole]
 
     def strangers(self, host: Host) -> list[InputError]:
-        """Return the mistakes that the function ``strangers`` finds, with cached explanations."""
+        """Return the same mistakes as the function ``strangers``, with cached explanations."""
         return strangers(host, self._stranger)
 
     def _one(self, name: str, written: Hashable, host: Host) -> Any:
@@ -151,7 +154,7 @@ class Binder:
         return self._bound[key]
 
     def _key(self, role: str, host: Host, layers: Sequence[Mapping[str, Written]]) -> Hashable:
-        """Return a cache key for the definitions of a role on a host, equal for hosts with equal definitions."""
+        """Return a cache key for the variables of ``role``, which is equal for hosts with equal definitions."""
         parts: list[Hashable] = []
         for number, layer in enumerate(layers):
             for name, value in layer.get(role, ()):
@@ -162,7 +165,7 @@ class Binder:
         return tuple(parts)
 
     def _written(self, layer: VariableLayer) -> Mapping[str, Written]:
-        """Return role → variables of one layer. Layers of groups are cached, since many hosts share them."""
+        """Return role → variables that ``layer`` defines. Layers of groups are cached, since many hosts share them."""
         if layer.level == HOST_LEVEL:
             return dict(self._by_role(layer)) if layer.values else {}
         key = Same(layer.values)

@@ -1,10 +1,11 @@
 """Converts variables in an inventory to the typed variables of a role.
 
 The variables of the role ``chrony`` can be written as a mapping (``chrony: {pool: …}``) or flat (``chrony_pool: …``).
-They are merged field by field over the layers of a host, so that a host may change a single field.
+They are merged field by field over the layers of a host (groups, host, command line), so that a host may change a
+single field.
 
-An inventory may contain variables of other tools. A role therefore reads only its mapping and the flat names of its own
-variables.
+An inventory may contain variables of other tools. A role therefore reads only the mapping under its name, and the flat
+names of its own variables.
 """
 
 from __future__ import annotations
@@ -50,10 +51,10 @@ _SLIP = 0.8  #: minimum similarity between a mapping's key and a role's variable
 
 
 def bind(cls: type[T], role: str, host: Host) -> T:
-    """Return the variables of a role for a host, converted and checked.
+    """Return the variables of ``role`` for ``host``, converted to their types and checked.
 
-    Raises ``InputErrors`` with every mistake. Fields that no layer sets keep their default. An unknown name is a
-    mistake only beside a known name in the role's mapping, or on the command line.
+    Raises ``InputErrors`` with every mistake. Fields of ``cls`` that no layer sets keep their default. An unknown name
+    is a mistake only beside a known name in the role's mapping, or on the command line.
     """
     mistakes: list[InputError] = []
     own, valid = own_names(host), names_of(cls)
@@ -70,7 +71,10 @@ def bind(cls: type[T], role: str, host: Host) -> T:
 
 
 def definitions(host: Host, role: str, key: str, cls: type | None = None) -> tuple[Definition, ...]:
-    """Return every definition of ``role.key`` for a host, weakest first. With ``cls``, the default comes first."""
+    """Return every definition of the variable ``role.key`` for ``host``, weakest first.
+
+    With ``cls``, the class of the role's variables, the default comes first.
+    """
     values = [_default(cls, key)] if cls else []
     valid = names_of(cls) if cls else (key,)
     for layer in host.layers:
@@ -79,7 +83,7 @@ def definitions(host: Host, role: str, key: str, cls: type | None = None) -> tup
 
 
 def own_variables(host: Host, roles: Mapping[str, type]) -> dict[str, Value]:
-    """Return the variables of a host that no role reads."""
+    """Return the variables of ``host`` that no role in ``roles`` reads."""
     own = own_names(host)
     flat = {f"{role}_{name}" for role, cls in roles.items() for name in names_at(cls, ())}
 
@@ -92,18 +96,21 @@ def own_variables(host: Host, roles: Mapping[str, type]) -> dict[str, Value]:
 
 
 def is_mapping_of(valid: Iterable[str], mapping: Mapping[str, Any]) -> bool:
-    """Whether a mapping under the name of a role belongs to the role: a key is, or resembles, one of its variables."""
+    """Whether ``mapping``, found under a role's name, belongs to the role: a key is or resembles a ``valid`` name."""
     names = list(valid)
     return not mapping or any(key in names or nearest(key, names, _SLIP) for key in mapping)
 
 
 def names_of(cls: type) -> list[str]:
-    """Return the names of a role's variables, including ``NAME_command`` for each secret variable ``NAME``."""
+    """Return the names of the variables in ``cls``, and ``NAME_command`` for each secret variable ``NAME``."""
     return [*names_at(cls, ()), *(f"{name}{SUFFIX}" for name in secret_names(cls))]
 
 
 def _take_commands(cls: type, role: str, host_name: str, given: dict[str, Value]) -> list[InputError]:
-    """In ``given``, replace the command for each secret by a ``PrintedSecret``; return the mistakes in the commands."""
+    """In ``given``, replace each command that prints a secret by a ``PrintedSecret``.
+
+    Returns a mistake for each invalid command.
+    """
     mistakes = []
     for name in secret_names(cls):
         command = given.pop(f"{name}{SUFFIX}", None)
@@ -123,7 +130,7 @@ def _take_commands(cls: type, role: str, host_name: str, given: dict[str, Value]
 
 
 def own_names(host: Host) -> frozenset[str]:
-    """Return the names that the user listed in ``hostwright_own_variables``."""
+    """Return the names of variables that the user listed in ``hostwright_own_variables`` for ``host``."""
     names = host.get(OWN_VARIABLES, ())
     return frozenset(map(str, names)) if isinstance(names, (list, tuple)) else frozenset()
 
@@ -131,7 +138,7 @@ def own_names(host: Host) -> frozenset[str]:
 def _of_layer(
     role: str, layer: VariableLayer, own: frozenset[str], mistakes: list[InputError], valid: Collection[str]
 ) -> Iterator[tuple[str, Value]]:
-    """Yield the fields of a role that one layer sets: first those in the role's mapping, then flat variables."""
+    """Yield the variables of ``role`` in ``layer``: first those in the role's mapping, then flat ones."""
     prefix = f"{role}_"
     ours = role.startswith(OURS)
     seen: dict[str, Value] = {}
@@ -176,7 +183,7 @@ def _not_a_mapping(role: str, value: Value) -> InputError:
 
 
 def _unknown(cls: type, role: str, given: dict[str, Value]) -> list[InputError]:
-    """Remove unknown names and values that cannot be decrypted from ``given``; return a mistake for each."""
+    """Remove variables with unknown names or undecryptable values from ``given``; return a mistake for each."""
     mistakes = []
     valid = names_at(cls, ())
     for name, value in list(given.items()):
@@ -195,7 +202,7 @@ def _unknown(cls: type, role: str, given: dict[str, Value]) -> list[InputError]:
 
 
 def _unknown_inside(cls: type, role: str, value: Value, way: Where, data: Any) -> list[InputError]:
-    """Return a mistake for each unknown name inside nested dataclasses, because pydantic ignores such names."""
+    """Return a mistake for each unknown name in dataclasses inside ``value``, because pydantic ignores such names."""
     if isinstance(data, list):
         items = [_unknown_inside(cls, role, value, (*way, index), item) for index, item in enumerate(data)]
         return [mistake for item in items for mistake in item]
@@ -218,7 +225,7 @@ def _origin(given: Mapping[str, Value], way: Where) -> Origin | None:
 
 
 def _default(cls: type, key: str) -> Value:
-    """Return the default of a role's variable. Its position is the line of the class definition."""
+    """Return the default of the variable ``key``. Its position is the line of the definition of ``cls``."""
     field = next((field for field in dataclasses.fields(cls) if field.name == key), None)
     if field is None:
         raise InputError(f"{unknown_name(key, names_at(cls, ()))}", cls.__name__)

@@ -1,4 +1,4 @@
-"""Reads from Ansible's connection variables how Hostwright connects to a host."""
+"""Reads Ansible's connection variables, which define how to connect to a host."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ _FLAGS = {"-A", "-a", "-C", "-q", "-T", "-t", "-tt", "-x", "-4", "-v", "-vv", "-
 
 
 class _Bad(Exception):
-    """A message about the value of a variable, to which the caller adds file and line."""
+    """A message about an invalid value of a variable, to which the caller adds file and line."""
 
 
 class Connection:
-    """Reads the connection variables of one host into fields of ``Host``, and collects mistakes and notes."""
+    """Converts the connection variables of one host to fields of ``Host``, and collects mistakes and notes."""
 
     def __init__(self, name: str, variables: Mapping[str, Value], world: World, groups: tuple[str, ...]):
         self._name = name
@@ -56,7 +56,10 @@ class Connection:
         self._unread: dict[str, str] = {}  #: notes, by variable, about passwords that only Ansible can read
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of ``Host`` that the variables set. Variables override options of ssh."""
+        """Return name → value of the fields of ``Host`` that the variables set.
+
+        Variables such as ``ansible_port`` override the same settings in options for ssh.
+        """
         fields: dict[str, Any] = {}
         present = self._vars.keys() & VARIABLES
         if "@" in self._name:  # As for ssh, a name may have the form USER@HOST.
@@ -109,7 +112,10 @@ class Connection:
         return PrintedSecret(command, self._name, name)
 
     def _password(self, name: str, field: str) -> Secret | None:
-        """Return a password. ``None``: only Ansible can read it, so a note asks the operator to type it at a prompt."""
+        """Return the password in the variable ``name``; ``None`` if only Ansible can read it.
+
+        In this case, a note asks the operator to enter the password at a prompt.
+        """
         value = self._vars[name]
         if value.value is None:
             return None
@@ -177,7 +183,7 @@ class Connection:
 
 
 def _options(words: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield the options in the words of an ssh command line as pairs of name in ssh_config and value."""
+    """Yield the options in the words of an ssh command line as pairs: name as in ssh_config, and value."""
     names = {"-J": "ProxyJump", "-p": "Port", "-i": "IdentityFile", "-l": "User"}
     rest = iter(words)
     for word in rest:
@@ -239,7 +245,7 @@ def _text(value: Any) -> str:
 
 
 def _name(value: Any) -> str:
-    """Check and return an address or a login name. A trailing blank is an error."""
+    """Check and return ``value``, an address or a login name. A blank at its beginning or end is an error."""
     text = _text(value)
     if text != text.strip():
         raise _Bad(f"found {describe(value)}, which begins or ends with a blank")
@@ -289,7 +295,7 @@ def _command(value: Any) -> str:
 
 
 def _way(value: Any) -> str:
-    """Return ``ssh`` or ``local``, also for the full names of Ansible's connection plugins."""
+    """Convert the name of an Ansible connection plugin to ``ssh`` or ``local``."""
     plugin = value
     for collection in ("ansible.builtin.", "ansible.legacy."):
         plugin = str(plugin).removeprefix(collection)
@@ -315,7 +321,7 @@ def _sudo(value: Any) -> str:
 
 
 def _program(value: Any) -> str | None:
-    """Return the absolute path of a program. ``None``: the value is ``sudo``, found in the usual directories."""
+    """Check and return the absolute path of sudo; ``None`` for the plain word ``sudo``."""
     text = _text(value)
     if text != "sudo" and (not _PROGRAM.fullmatch(text) or {".", ".."} & set(text.split("/"))):
         raise _Bad(f"found {describe(value)}, expected sudo's absolute path such as /opt/sudo/bin/sudo")

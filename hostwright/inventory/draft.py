@@ -1,4 +1,4 @@
-"""The content of inventory files while they are read, before it is merged."""
+"""The contents of inventory files as they are read, before they are merged into an ``Inventory``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Values = Mapping[str, Value]
 
 @dataclass(slots=True)
 class GroupDraft:
-    """The definitions of one group: its hosts, its children, and its layers of variables.
+    """The definitions of one group: its hosts, its children, and layers of its variables.
 
     ``layers`` come from the inventory's own files, and ``files`` from ``group_vars/``.
     """
@@ -36,7 +36,7 @@ class GroupDraft:
 
 @dataclass(slots=True)
 class Draft:
-    """The content of all files that were read.
+    """The contents of all inventory files that were read.
 
     ``mentioned`` are groups that some file uses, ``defined`` those that a file defines. ``errors`` make whole files
     invalid; mistakes in ``of_groups`` and ``of_hosts`` affect only these groups and hosts. ``vault`` decrypts values.
@@ -55,27 +55,27 @@ class Draft:
     vault: Vault = field(default_factory=Vault)
 
     def trial(self) -> Draft:
-        """Return an empty draft with the same vault, for one more file."""
+        """Return an empty draft with the same ``vault``, into which one more file can be read before it is absorbed."""
         return Draft(vault=self.vault)
 
     def fail(self, origin: Origin, message: str) -> None:
-        """Record a mistake at a position in a file."""
+        """Record a mistake at the position ``origin`` in a file."""
         self.errors.append(InputError(message, origin.exact))
 
     def group(self, name: str, origin: Origin) -> GroupDraft:
-        """Return the group that a file defines at this position. An invalid name is recorded as a mistake."""
+        """Return the group ``name``, which a file defines at ``origin``. An invalid name is recorded as a mistake."""
         if name not in self.defined and not _GROUP.fullmatch(name):
             self.fail(origin, f"{name!r} cannot be a group's name; use only letters, digits, '_', '.' and '-'")
         self.defined.add(name)
         return self.groups.setdefault(name, GroupDraft())
 
     def mention(self, name: str, origin: Origin) -> GroupDraft:
-        """Return the group that a file uses at this position. Some file must define this group."""
+        """Return the group ``name``, which a file uses at ``origin``. Some file must also define the group."""
         self.mentioned.setdefault(name, origin)
         return self.groups.setdefault(name, GroupDraft())
 
     def add_hosts(self, group: GroupDraft, pattern: str, values: Values, origin: Origin) -> None:
-        """Add the hosts of a pattern to a group. Each of them gets the same variables."""
+        """Add to ``group`` the hosts to which ``pattern`` expands. Each of them gets the variables ``values``."""
         try:
             names, port = expand(pattern)
         except ValueError as error:
@@ -92,7 +92,7 @@ class Draft:
                 layers.append(values)
 
     def absorb(self, other: Draft) -> None:
-        """Append the content of another draft to this one."""
+        """Append the contents of the draft ``other`` to this one."""
         for name, group in other.groups.items():
             mine = self.groups.setdefault(name, GroupDraft())
             mine.hosts |= group.hosts
@@ -110,12 +110,15 @@ class Draft:
 
 
 def named_like_a_secret(name: str) -> bool:
-    """Whether a variable is probably a password, judging by its name."""
+    """Whether the variable ``name`` is probably a password, judging by its name."""
     return _SECRET.search(name) is not None
 
 
 def concealed(name: str, value: Any, is_secret: Callable[[str], bool] = named_like_a_secret) -> Any:
-    """Wrap each text or number in ``Secret`` if its name, or that of a mapping around it, is a secret's."""
+    """Wrap each text or number in ``value`` in ``Secret`` if ``is_secret`` is true for its name.
+
+    For a value inside a mapping, the names of the mappings around it count as well.
+    """
     if isinstance(value, str):
         return Secret(value) if is_secret(name) else value
     if isinstance(value, (int, float)) and not isinstance(value, bool) and is_secret(name):
@@ -130,5 +133,5 @@ def concealed(name: str, value: Any, is_secret: Callable[[str], bool] = named_li
 
 
 def group_level(name: str) -> str:
-    """Return the level of variables of a group, as messages show it."""
+    """Return the level of a group's variables for messages: ``group NAME``."""
     return f"group {name}"

@@ -26,11 +26,12 @@ def load(
     vault: Vault | None = None,
     root: Path | None = None,
 ) -> Inventory:
-    """Read an inventory. ``extra`` are the variables on the command line, which override all others.
+    """Read the inventory in ``sources``.
 
-    Each source is a file, a directory, or a list of hosts with a comma (``gpu01,gpu02,``). In a directory, Hostwright
-    reads the same files as Ansible, in alphabetical order. A file that cannot be read is an ``InputError`` if it is the
-    only one, else a note. A mistake in ``host_vars/`` or ``group_vars/`` affects only the hosts of that file.
+    ``extra`` are the variables on the command line, which override all others. Each source is a file, a directory, or a
+    list of hosts with a comma (``gpu01,gpu02,``). In a directory, Hostwright reads the same files as Ansible, in
+    alphabetical order. A file that cannot be read is an ``InputError`` if it is the only one, else a note. A mistake in
+    ``host_vars/`` or ``group_vars/`` affects only the hosts of that file.
 
     ``tell`` receives messages while a slow inventory program runs. ``vault`` decrypts encrypted values. ``root`` is the
     directory with the ``ansible.cfg`` that defines ignored files; by default, the directory of the inventory.
@@ -69,8 +70,9 @@ def load_site(
     tell: Callable[[str], None] = lambda _: None,
     vault: Vault | None = None,
 ) -> Inventory:
-    """Read the inventory of a site. If it has no hosts, read the inventory in the site's ``ansible.cfg``, and add a
-    note.
+    """Read the inventory of a site from ``folder``.
+
+    If it has no hosts, the inventory that the site's ``ansible.cfg`` names is read instead, and a note reports this.
     """
     inventory: Inventory | None = None
     root = folder.parent
@@ -95,7 +97,7 @@ def _has_files(folder: Path, root: Path) -> bool:
 
 
 def _read(file: Path, trial: Draft, failed: list[InputError], tell: Callable[[str], None]) -> bool:
-    """Read one file into ``trial``, and add its mistakes to ``failed``. ``False``: only Ansible can read the file."""
+    """Read ``file`` into the draft ``trial``, and add mistakes to ``failed``. ``False``: only Ansible can read it."""
     try:
         return read_file(file, trial, tell)
     except InputErrors as error:
@@ -116,7 +118,10 @@ def _through_ansible(
 
 
 def _settle(draft: Draft, failed: list[InputError], *, only: bool) -> None:
-    """Report files that could not be read: as errors if no other file has hosts, else as notes, as Ansible does."""
+    """Report the files that could not be read, as Ansible does.
+
+    They are errors if no other file has hosts (``only``: no other file exists), else notes.
+    """
     undefined = [
         InputError(f"unknown group {name!r}; {suggestion(name, draft.defined)}", origin.exact)
         for name, origin in draft.mentioned.items()
@@ -145,7 +150,10 @@ def _files(source: Path, root: Path | None) -> list[Path]:
 
 @contextmanager
 def _collector_resting() -> Iterator[None]:
-    """Pause garbage collection, which would double the time: 10,000 hosts create many values, but no garbage."""
+    """Pause Python's garbage collector in the block, since it would double the time to read 10,000 hosts.
+
+    Reading them creates many values, but no garbage.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,9 +1,9 @@
-"""Merges a draft into an inventory: resolves the tree of groups, and each host's variables by precedence.
+"""Merges a draft into an inventory: finds the groups of each host, and merges their variables by precedence.
 
-From weakest to strongest, as in Ansible: group variables in the inventory's own files, ``group_vars/all``, other files
-in ``group_vars/``, host variables in the inventory's own files, ``host_vars/``, the command line. Among groups, those
-farther from ``all`` win; if the distance is equal, ``ansible_group_priority`` decides, then the alphabet. Within one
-group or host, the last definition wins.
+The order is that of Ansible, from weakest to strongest: group variables in the inventory's own files,
+``group_vars/all``, other files in ``group_vars/``, host variables in the inventory's own files, ``host_vars/``, the
+command line. Among groups, those farther from ``all`` win; if the distance is equal, ``ansible_group_priority``
+decides, then the alphabet. Within one group or host, the last definition wins.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SECRETS = "hostwright_secrets"
 
 @dataclass(frozen=True, slots=True)
 class _Ancestry:
-    """The merged variables of a set of groups, which all hosts in exactly these groups share."""
+    """A set of groups and their merged variables, which all hosts in exactly these groups share."""
 
     groups: tuple[str, ...]
     layers: tuple[VariableLayer, ...]
@@ -45,7 +45,10 @@ class _Ancestry:
 
 
 def merge(draft: Draft, extra: Mapping[str, str]) -> Inventory:
-    """Build the inventory. Raises ``InputErrors`` with every mistake in and between the files."""
+    """Build the inventory from ``draft`` and ``extra``, the variables on the command line.
+
+    Raises ``InputErrors`` with every mistake in files, and every contradiction between files.
+    """
     depths = _depths(draft) if not draft.errors else {}
     if draft.errors:
         raise InputErrors(draft.errors)
@@ -67,7 +70,7 @@ def merge(draft: Draft, extra: Mapping[str, str]) -> Inventory:
 
 
 def _conceal_declared(draft: Draft) -> Set[str]:
-    """Wrap in ``Secret`` the values of all variables that any ``hostwright_secrets`` lists. Return their names."""
+    """Wrap the values of all variables that any ``hostwright_secrets`` lists in ``Secret``; return the names."""
     places = [place for group in draft.groups.values() for place in (group.layers, group.files)]
     places += draft.hosts.values()
     declared: set[str] = set()
@@ -89,7 +92,7 @@ def _concealed(name: str, value: Value, secrets: Set[str]) -> Value:
 
 
 def _members(draft: Draft) -> dict[str, tuple[str, ...]]:
-    """Return group → hosts in Ansible's order: the group's own hosts, then those of its children, level by level.
+    """Return group → its hosts in Ansible's order: the group's own, then those of its children, level by level.
 
     The order defines the host that ``GROUP[0]`` selects.
     """
@@ -112,7 +115,7 @@ def _members(draft: Draft) -> dict[str, tuple[str, ...]]:
 
 
 def _depths(draft: Draft) -> dict[str, int]:
-    """Return group → length of the longest path from ``all``. A cycle of groups is recorded as a mistake."""
+    """Return group → length of the longest path to it from ``all``. A cycle of groups is recorded as a mistake."""
     parents: dict[str, set[str]] = {name: set() for name in draft.groups}
     for name, group in draft.groups.items():
         for child in group.children:
@@ -129,7 +132,7 @@ def _depths(draft: Draft) -> dict[str, int]:
 
 
 def _direct_groups(draft: Draft) -> dict[str, tuple[str, ...]]:
-    """Return host → groups that list it directly; ``ungrouped`` for a host that only ``all`` lists."""
+    """Return host → groups that list the host directly; ``ungrouped`` if only ``all`` lists it."""
     direct: dict[str, list[str]] = {name: [] for name in draft.hosts}
     for name, group in draft.groups.items():
         if name not in (ALL, UNGROUPED):
@@ -144,7 +147,7 @@ def _direct_groups(draft: Draft) -> dict[str, tuple[str, ...]]:
 
 
 class _Tree:
-    """The tree of groups, which finds all groups of a host."""
+    """The tree of groups, which finds a host's groups at all levels, with their merged variables."""
 
     def __init__(self, draft: Draft, depths: dict[str, int]):
         self._draft = draft
@@ -192,7 +195,7 @@ def _merged(layers: Iterable[VariableLayer]) -> dict[str, Value]:
 
 
 def _joined(ancestry: _Ancestry, own: Iterable[Mapping[str, Value]], strongest: VariableLayer | None) -> _Ancestry:
-    """Return the groups and merged variables of a host. Its ``own`` layers override its groups."""
+    """Return a host's groups and merged variables. ``own`` overrides ``ancestry``, and ``strongest`` overrides both."""
     layers = tuple(VariableLayer(HOST_LEVEL, values) for values in own)
     layers += (strongest,) if strongest else ()
     return _Ancestry(ancestry.groups, ancestry.layers + layers, {**ancestry.vars, **_merged(layers)})
@@ -215,7 +218,7 @@ def _host(name: str, ancestry: _Ancestry, world: World, draft: Draft, notes: dic
 
 
 def _command_line(extra: Mapping[str, str], declared: Set[str]) -> VariableLayer | None:
-    """Return the layer of the command line. Values that begin with ``[`` or ``{`` are parsed as YAML."""
+    """Return the layer of the command line's variables, ``extra``. Values that begin with ``[`` or ``{`` are YAML."""
     values = {}
     for name, text in extra.items():
         data = parse_document(text, f"{COMMAND_LINE}, {name}").data if text[:1] in ("[", "{") else text

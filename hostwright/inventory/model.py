@@ -1,4 +1,4 @@
-"""Data model of an inventory: hosts, groups, and variables with the positions of their definitions."""
+"""Data model of an inventory: hosts, groups, and variables, each with the position of its definition."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HOST_LEVEL, COMMAND_LINE, ROLE_DEFAULT = "host", "command line", "role default"
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One definition of a variable: its value, its position in a file, and its level.
+    """One definition of a variable: its value, its position in a file, and the ``level`` at which it is set.
 
     ``level`` is ``group NAME``, ``host`` or ``command line``. ``marks`` are the positions of the values inside a
     mapping or list. The value of a password is a ``Secret``.
@@ -28,7 +28,7 @@ class Value:
     marks: Mapping[Where, Origin] = field(default_factory=dict)
 
     def at(self, where: Where) -> Origin:
-        """Return the position of a part of the value, given its path of keys and indices."""
+        """Return the position of a part of the value. ``where`` is the path of keys and indices to this part."""
         while where and where not in self.marks:
             where = where[:-1]
         return self.marks.get(where, self.origin) if where else self.origin
@@ -36,7 +36,10 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class VariableLayer:
-    """The variables from one source, such as a file. In a host, later layers override earlier ones."""
+    """The variables that one source, such as a file, sets for a group or host.
+
+    A host has several layers, of which later ones override earlier ones.
+    """
 
     level: str
     values: Mapping[str, Value]
@@ -44,7 +47,7 @@ class VariableLayer:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """One definition of a variable. ``wins`` marks the definition that is used."""
+    """One of several definitions of a variable for a host. ``wins`` marks the definition that is used."""
 
     value: Any
     origin: Origin
@@ -57,7 +60,7 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A host, and how to connect to it. ``None`` means: use ``~/.ssh/config`` or ssh's default.
+    """A host, and how to connect to it. ``None`` in a field means: use ``~/.ssh/config`` or ssh's default.
 
     ``address`` is the address for ssh (default: the name). ``proxy_jump`` is in OpenSSH's form. ``host_keys`` is
     ``accept-new`` or ``strict``. ``connect_timeout`` is in seconds. ``connection`` is ``ssh``, or ``local`` for this
@@ -88,23 +91,23 @@ class Host:
 
     @property
     def local(self) -> bool:
-        """Whether the host is this machine."""
+        """Whether the host is the machine on which Hostwright runs."""
         return self.connection == "local"
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return the value of a variable in the strongest layer that sets it. Mappings are not merged."""
+        """Return the value of the variable ``name`` in the strongest layer that sets it. Mappings are not merged."""
         value = self.vars.get(name)
         return default if value is None else value.value
 
     def explain_variable(self, name: str) -> tuple[Definition, ...]:
-        """Return every definition of a variable that belongs to no role, weakest first."""
+        """Return every definition of the variable ``name``, which belongs to no role, weakest first."""
         values = [layer.values[name] for layer in self.layers if name in layer.values]
         return tuple(Definition(value.value, value.origin, value.level, value is values[-1]) for value in values)
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group: its hosts including those of its children, the names of its children, and its distance from ``all``."""
+    """A group: hosts of the group and its children, names of the children, and distance from ``all``."""
 
     name: str
     hosts: tuple[str, ...]
@@ -114,7 +117,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """An inventory: its hosts in the order of the files, its groups, and notes for the operator."""
+    """An inventory: its hosts in the order of the files, its groups, and notes for the operator about the files."""
 
     hosts: Mapping[str, Host]
     groups: Mapping[str, Group]

@@ -1,8 +1,8 @@
 """Selects hosts by a pattern such as ``gpu01,gpu[03-09],@rack3,!gpu05,&dgx,~dgx``. Ansible's patterns also work.
 
-Terms are separated by commas or, as in Ansible, by colons. Plain terms are united first. Then terms with ``&``
-intersect the result, and terms with ``!`` are excluded. Names, wildcards and regular expressions match groups and
-hosts. ``web[0]``, ``web[-1]`` and ``web[0:2]`` select hosts of ``web`` by index, in Ansible's order.
+Terms are separated by commas or, as in Ansible, by colons. First, the hosts of plain terms are united. Then terms with
+``&`` intersect the result, and hosts of terms with ``!`` are excluded. Names, wildcards and regular expressions match
+groups and hosts. ``web[0]``, ``web[-1]`` and ``web[0:2]`` select hosts of ``web`` by index, in Ansible's order.
 
 In addition to Ansible's patterns, ``@`` marks a group, a set of hosts of the last run, or a set of a named run
 (``@failed:RUN``), and ``gpu[01-03,7]`` is a list of names. A term that matches nothing is an error, even after ``!``:
@@ -40,7 +40,7 @@ _NAMED = 5  #: maximum number of hosts that an error message names
 def select(
     inventory: Inventory, pattern: str, named_sets: Mapping[str, Iterable[str]] | None = None, *, usable: bool = True
 ) -> list[Host]:
-    """Return the hosts that a pattern selects, in the inventory's order.
+    """Return the hosts that ``pattern`` selects, in the inventory's order.
 
     ``named_sets`` are sets of hosts for ``@`` terms, such as ``failed`` of the last run. Raises ``InputError`` for an
     unknown name and for an empty selection. With ``usable``, also raises it for hosts with mistakes, and if several of
@@ -70,7 +70,10 @@ def select(
 
 
 def _refuse_one_machine_twice(hosts: Iterable[Host]) -> None:
-    """Raise ``InputError`` if several hosts are this machine, since changes to one would overwrite those to another."""
+    """Raise ``InputError`` if several of ``hosts`` are this machine.
+
+    Changes to one of them would overwrite those to another.
+    """
     local = [host.name for host in hosts if host.local]
     if len(local) > 1:
         sentence = "have ansible_connection: local, so each of them is this machine; select one of them"
@@ -78,7 +81,7 @@ def _refuse_one_machine_twice(hosts: Iterable[Host]) -> None:
 
 
 def fold(names: Iterable[str]) -> str:
-    """Abbreviate a list of host names: ``gpu[01-03],login1``."""
+    """Abbreviate host names to one text: ``gpu[01-03],login1``."""
     return _folded(tuple(names))
 
 
@@ -92,7 +95,7 @@ def _folded(names: tuple[str, ...]) -> str:
 
 
 def counted(names: Iterable[str]) -> str:
-    """Return abbreviated names of hosts and their number. If the names are long, the number comes first.
+    """Return the abbreviated host names and their number. If the names are long, the number comes first.
 
     >>> counted(["gpu01"]), counted(["gpu01", "gpu02"])
     ('gpu01', 'gpu[01-02] (2 hosts)')
@@ -104,7 +107,7 @@ def counted(names: Iterable[str]) -> str:
 
 
 def headed(names: Iterable[str]) -> tuple[str, str]:
-    """Return a heading for hosts, and a line below it with the names if they are too long for the heading.
+    """Return a heading for the hosts, and a second line with their names if they are too long for the heading.
 
     >>> headed(["gpu01", "gpu02"])
     ('gpu[01-02] (2 hosts)', '')
@@ -119,14 +122,14 @@ def headed(names: Iterable[str]) -> tuple[str, str]:
 
 
 def named_by(inventory: Inventory, pattern: str) -> set[str]:
-    """Return the hosts that a pattern names, without those that it selects by group, set or wildcard."""
+    """Return the hosts that ``pattern`` names, without those that it selects by group, set or wildcard."""
     plain = [term for term in terms(pattern, inventory.hosts.keys() | inventory.groups.keys()) if term[0] not in "!&@~"]
     plain = [term for term in plain if not set("*?") & set(term) and term.partition("[")[0] not in inventory.groups]
     return {host for term in plain for host in _matches(inventory, term, {})}
 
 
 def terms(pattern: str, names: Iterable[str] = ()) -> list[str]:
-    """Split a pattern into terms at commas and colons, but not inside brackets or inside one of ``names``."""
+    """Split ``pattern`` into terms at commas and colons, but not inside brackets or inside one of ``names``."""
     known = set(names)
     found: list[str] = []
     for piece in _split(pattern, ","):
@@ -136,7 +139,7 @@ def terms(pattern: str, names: Iterable[str] = ()) -> list[str]:
 
 
 def _joined(parts: list[str], known: Set[str]) -> list[str]:
-    """Rejoin ``@SET:RUN``, which was split at the colon, unless ``RUN`` is the name of a host or group in ``known``."""
+    """Rejoin each ``@SET:RUN``, which was split at the colon, unless ``RUN`` is a host or group in ``known``."""
     found: list[str] = []
     for part in parts:
         whole = f"{found[-1].lstrip('!& ')}:{part}" if found else ""
@@ -191,7 +194,7 @@ def _matches(inventory: Inventory, term: str, sets: Mapping[str, set[str]]) -> s
 
 
 def _named(inventory: Inventory, term: str) -> list[str] | None:
-    """Return the hosts that a name or wildcard matches, directly or by their group; ``None`` if it matches nothing."""
+    """Return the hosts that the name or wildcard ``term`` matches, directly or by group; ``None`` without a match."""
     special = _SPECIAL & set(term)
     groups = _alike(inventory.groups, term)
     hosts = [host for group in groups for host in inventory.groups[group].hosts]
@@ -218,7 +221,10 @@ def _by_expression(inventory: Inventory, expression: str) -> list[str] | None:
 
 
 def _with_brackets(inventory: Inventory, term: str) -> list[str] | None:
-    """Return the hosts for an index (``web[0]``), names (``gpu[01-03]``), or a wildcard (``web[ab]*``)."""
+    """Return the hosts for an index (``web[0]``), a list (``gpu[01-03]``) or a wildcard (``web[ab]*``).
+
+    ``None`` if ``term`` matches nothing.
+    """
     match = _SUBSCRIPT.fullmatch(term)
     within = _named(inventory, match["base"]) if match else None
     if match and within is not None and match["sign"] != "-":
@@ -237,7 +243,7 @@ def _with_brackets(inventory: Inventory, term: str) -> list[str] | None:
 
 
 def _part(hosts: Sequence[str], match: re.Match[str], term: str) -> list[str]:
-    """Return the hosts at an index or in a range of indices. As in Ansible, a range includes both ends."""
+    """Return the ``hosts`` at the index or index range in ``match``. As in Ansible, a range includes both ends."""
     numbers = [number for number in (match["index"], match["first"], match["last"]) if number]
     if max(map(len, numbers)) > _MAX_DIGITS:
         raise InputError(f"{term!r}: the number in brackets is too long", _OPTION)
@@ -251,7 +257,7 @@ def _part(hosts: Sequence[str], match: re.Match[str], term: str) -> list[str]:
 
 
 def _group(inventory: Inventory, name: str, sets: Mapping[str, set[str]]) -> set[str]:
-    """Return the hosts for ``@name``: a set of the last run, a group, or all groups that a wildcard matches."""
+    """Return the hosts for the term ``@name``: a set of a run, a group, or all groups that a wildcard matches."""
     if name in sets:
         return sets[name] & set(inventory.hosts)
     groups = _alike(inventory.groups, name)
@@ -267,7 +273,7 @@ def _unknown(inventory: Inventory, missing: Sequence[str]) -> InputError:
 
 
 def _otherwise_known(inventory: Inventory, name: str) -> str:
-    """Return a hint if an unknown name is the address of a host, or USER@HOST; else an empty text."""
+    """Return a hint if the unknown ``name`` is the address of a host, or USER@HOST; else an empty text."""
     login, _, host = name.rpartition("@")
     if login and host in inventory.hosts:
         return f"set the login in the inventory (ansible_user), and use --hosts {host}"
@@ -276,7 +282,7 @@ def _otherwise_known(inventory: Inventory, name: str) -> str:
 
 
 def _refuse_ports(inventory: Inventory, given: Sequence[str]) -> None:
-    """Raise ``InputError`` for ``host:port``, which would be split at the colon into two terms."""
+    """Raise ``InputError`` for a term ``host:port``, which would be split at the colon into two terms."""
     for host, port in pairwise(given):
         if host in inventory.hosts and port.isdecimal() and port not in inventory.hosts:
             sentence = (
@@ -286,7 +292,7 @@ def _refuse_ports(inventory: Inventory, given: Sequence[str]) -> None:
 
 
 def _names(term: str) -> list[str]:
-    """Return the host names to which ``gpu[01-03,7]`` expands."""
+    """Return the host names to which a list such as ``gpu[01-03,7]`` expands."""
     from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
     if not _TERM.fullmatch(term):

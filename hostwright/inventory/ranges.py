@@ -1,4 +1,4 @@
-"""Expands host names in inventories: ``gpu[01:64]``, ``rack[a:f]n[1:8:2]``, ``gpu01:2222``, ``[2001:db8::1]:22``."""
+"""Expands patterns of host names: ``gpu[01:64]``, ``rack[a:f]n[1:8:2]``, ``gpu01:2222``, ``[2001:db8::1]:22``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ _MAX_DIGITS = 12  #: maximum number of digits in a bound of a range
 
 
 def expand(pattern: str) -> tuple[list[str], int | None]:
-    """Return the host names to which a pattern expands, and its port or ``None``. Raises ``ValueError`` with a message.
+    """Return the host names to which ``pattern`` expands, and its port or ``None``.
+
+    Raises ``ValueError`` for an invalid range, name or port.
 
     >>> expand("gpu[01:03]")
     (['gpu01', 'gpu02', 'gpu03'], None)
@@ -45,7 +47,7 @@ def expand(pattern: str) -> tuple[list[str], int | None]:
 
 
 def is_ipv6(text: str) -> bool:
-    """Whether the text is an IPv6 address, without brackets."""
+    """Whether ``text`` is an IPv6 address without brackets."""
     try:
         return ":" in text and bool(IPv6Address(text))
     except AddressValueError:
@@ -53,8 +55,10 @@ def is_ipv6(text: str) -> bool:
 
 
 def check_host_name(name: str) -> None:
-    """Raise ``ValueError`` unless the name is an IPv6 address or consists of letters, digits, ``.``, ``_``, ``-``,
-    ``@``."""
+    """Raise ``ValueError`` if ``name`` is not valid.
+
+    A valid name is an IPv6 address, or consists of letters, digits, ``.``, ``_``, ``-`` and ``@``.
+    """
     if _HOST.fullmatch(name) or is_ipv6(name):
         return
     hint = "; write ranges as gpu[01:64]" if "[" in name or "]" in name else ""

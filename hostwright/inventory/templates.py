@@ -27,12 +27,12 @@ _MOST = 100_000
 
 
 class CannotRender(Exception):
-    """A message about a template, to which the caller adds file and line."""
+    """A message about an invalid template, to which the caller adds file and line."""
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """The variables of all hosts, and the groups, for use in templates."""
+    """The variables of all hosts, and the hosts of each group, for use in templates."""
 
     variables: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -44,7 +44,7 @@ def _environment() -> Environment:
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     class _Bounded(ImmutableSandboxedEnvironment):
-        """A sandbox that limits the size of every value."""
+        """A sandbox that limits the size of each product in a template, and forbids powers."""
 
         intercepted_binops = frozenset(["*", "**"])
 
@@ -61,7 +61,10 @@ def _environment() -> Environment:
 
 
 def render(text: str, host: str, world: World, own: Mapping[str, Value], groups: tuple[str, ...]) -> str:
-    """Return the text with its templates rendered. Raises ``CannotRender``."""
+    """Return ``text`` with its templates rendered for ``host``. Raises ``CannotRender`` if this is not possible.
+
+    ``own`` are the host's variables.
+    """
     return _Scope(host, world, own, groups).text(text, ())
 
 
@@ -73,7 +76,7 @@ class _Scope:
     groups: tuple[str, ...]
 
     def text(self, text: str, circle: tuple[str, ...]) -> str:
-        """Render a text. ``circle`` has the names of the variables that are being rendered, to detect a cycle."""
+        """Render ``text``. ``circle`` has the names of variables that are now being rendered, to detect a cycle."""
         from jinja2 import TemplateError, UndefinedError
 
         template, names = _compiled(text)
@@ -118,7 +121,7 @@ class _Scope:
 
 @dataclass(frozen=True, slots=True)
 class _Others:
-    """The variable ``hostvars`` in templates. A variable of another host is rendered when a template uses it."""
+    """The variable ``hostvars`` in templates. A variable of another host is rendered only if a template uses it."""
 
     world: World
     circle: tuple[str, ...]
@@ -143,7 +146,7 @@ class _OneHost:
 
 @lru_cache(maxsize=1024)
 def _compiled(text: str) -> tuple[Template, frozenset[str]]:
-    """Return a compiled template and the names in it, from a cache: many hosts have the same template."""
+    """Return the compiled template ``text`` and the names in it, from a cache: many hosts have the same template."""
     from jinja2 import TemplateError, nodes
     from jinja2.meta import find_undeclared_variables
 

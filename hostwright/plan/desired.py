@@ -1,4 +1,4 @@
-"""The desired state of a host: each role's states, and the probes for a plan."""
+"""The desired state of a host: the desired states of its roles, and the probes that a plan needs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ ENGINE_PROBES = (*HOST_PROBES, jobs.RUNNING, locks.LOCK, locks.RUN_LOCK, drained
 class DesiredRole:
     """A role's desired states on one host.
 
-    ``needs`` names the roles to apply earlier, ``provides`` the roles that this role replaces.
+    ``needs`` are the names of roles that must be applied before this one. ``provides`` are the names of roles that this
+    role replaces.
     """
 
     name: str
@@ -37,7 +38,7 @@ class DesiredRole:
 
 @dataclass(frozen=True, slots=True)
 class Desired:
-    """The desired state of a host: the stack, and each role's states, in order."""
+    """The desired state of a host: its stack, and the desired states of each role in the order of execution."""
 
     host: str
     stack: Stack
@@ -58,12 +59,12 @@ class Desired:
     fitting: Callable[[HostFacts], tuple[Stack, ...]] = field(default=lambda _: (), compare=False, repr=False)
 
     def versions(self) -> dict[str, str]:
-        """The versions that the stack pins for these roles' software."""
+        """Return software name → version in the stack, for the software of ``roles``."""
         sections = (self.stack.sections[role.name] for role in self.roles if role.name in self.stack.sections)
         return {name: version for section in sections for name, version in section.versions().items()}
 
     def probes(self) -> tuple[Probe, ...]:
-        """All probes that a plan for this host needs, each once."""
+        """Return all probes that a plan for ``host`` needs, each once."""
         return _questions(Same(self.roles), Same(self.occupancy))
 
 

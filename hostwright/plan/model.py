@@ -1,7 +1,7 @@
 """The types of planning: ``Probe`` and ``Facts`` (``plan.facts``), ``Resource`` (a desired state), and ``Planned`` (a
 difference from it).
 
-These types do no I/O, so tests of a resource only call its methods.
+These types do no I/O, so a test of a resource only calls the resource's methods.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A command of a change, run on the host as root, in POSIX sh with ``set -eu``.
+    """One command of a ``Change``: POSIX sh that runs on the host as root, with ``set -eu``.
 
-    ``lock`` names a lock on the host that the step holds; every step that uses dpkg sets ``"dpkg"``. ``timeout_s``
-    limits each try. ``tries`` is the maximum number of tries after transient failures, 1 if the step is not safe to
-    repeat.
+    ``lock`` is the name of a lock on the host that the step holds. Every step that uses dpkg has the lock ``"dpkg"``.
+    ``timeout_s`` limits each try. ``tries`` is the maximum number of tries if failures are transient; 1 if the step is
+    not safe to repeat.
     """
 
     script: str
@@ -47,10 +47,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class RetryRule:
-    """Rule on retries: ``passes`` is whether a failed step is retried if a line of its output matches ``pattern``.
+    """A rule for failed steps whose output has a line that matches ``pattern``: they are retried only if ``passes`` is
+    true.
 
-    A line that also matches ``unless`` is ignored. ``untrusted.Pattern`` and ``grep -P`` must find the same matches for
-    both patterns.
+    A line that also matches ``unless`` is ignored. Both patterns must match the same texts in ``untrusted.Pattern`` and
+    in ``grep -P``.
     """
 
     pattern: str
@@ -60,12 +61,14 @@ class RetryRule:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A difference from a desired state, and the ``steps`` that correct it, run exactly as planned.
+    """A difference between a host and a desired state, and the ``steps`` that correct it. The steps run exactly as
+    planned.
 
-    ``artifacts`` are the names of stack files that must be on the host first. If a change with ``alone`` fails, later
-    changes of its role still run, and the run fails at its end. ``disturbs`` describes a disturbance of running work
-    ("replaces the driver"), or is empty. Such a change waits for an idle host (``hostwright.apply.disturb.draining``).
-    ``warnings`` are sentences for the operator. A reboot after the steps is a ``Reboot`` in the next plan.
+    ``artifacts`` are the names of stack files that must be on the host before the steps run. If a change with ``alone``
+    fails, later changes of its role still run, and the run fails at its end. ``disturbs`` describes how the change
+    disturbs running work ("replaces the driver"), or is empty. Such a change waits for an idle host
+    (``hostwright.apply.disturb.draining``). ``warnings`` are sentences for the operator. If the change requires a
+    reboot, the next plan contains a ``Reboot``.
     """
 
     kind: Literal["change"] = field(default="change", kw_only=True)
@@ -86,7 +89,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Reboot:
-    """A difference from a desired state that a reboot corrects; ``reason`` is a clause for messages."""
+    """A difference between a host and a desired state that a reboot corrects. ``reason`` is a clause for messages."""
 
     kind: Literal["reboot"] = field(default="reboot", kw_only=True)
     what: str
@@ -97,9 +100,10 @@ class Reboot:
 
 @dataclass(frozen=True, slots=True)
 class Deferred:
-    """A difference from a desired state that can be corrected only after the event ``until``, such as "reboot".
+    """A difference between a host and a desired state that can be corrected only after the event ``until`` ("reboot").
 
-    ``artifacts`` are stack files for the correction; missing ones are detected before any change.
+    ``artifacts`` are the names of stack files for the correction. A run detects missing files before it changes the
+    host.
     """
 
     kind: Literal["deferred"] = field(default="deferred", kw_only=True)
@@ -112,9 +116,9 @@ class Deferred:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A reason why the host must not be changed: ``rule`` forbids it, and ``sentence`` is the error text.
+    """A reason why a host must not be changed: the rule ``rule`` forbids it. ``sentence`` is the error text.
 
-    With ``alone``, other changes are still made, and the run fails at its end.
+    With ``alone``, the run still makes the other changes, and fails at its end.
     """
 
     kind: Literal["refusal"] = field(default="refusal", kw_only=True)
@@ -131,10 +135,10 @@ Planned: TypeAlias = Change | Reboot | Deferred | Refusal
 
 
 class Resource(ABC):
-    """A desired state of a host: a frozen dataclass with pure methods.
+    """A desired state of one thing on a host, such as a file: a frozen dataclass with pure methods.
 
-    Every state has ``probes``, ``plan`` and ``removal``; the other methods have defaults. All methods with a parameter
-    ``facts`` read only answers to ``probes``.
+    Subclasses define ``probes``, ``plan`` and ``removal``; the other methods have defaults. All methods with a
+    parameter ``facts`` read only answers to ``probes``.
     """
 
     __slots__ = ()
@@ -145,29 +149,33 @@ class Resource(ABC):
 
     @abstractmethod
     def plan(self, facts: Facts) -> Planned | None:
-        """The change that brings the host to this state, or the reason why none is possible now; ``None`` if none is
-        due.
+        """The change that brings the host to this state, or the reason why no change is possible now; ``None`` if the
+        host is in this state.
         """
 
     @abstractmethod
     def removal(self) -> tuple[Resource, ...]:
-        """The states, in order, that remove this state from a host; empty if nothing has to be removed.
+        """The states that undo this state on a host, in order; empty if there is nothing to undo.
 
         Files and packages that Hostwright did not add are kept.
         """
 
     def takes(self) -> frozenset[str]:
-        """Packages and files that this removal deletes and other roles may need: ``package gcc``, ``file
-        /etc/motd``.
+        """If this state is a removal: the packages and files that it deletes and that other roles may need
+        (``package gcc``, ``file /etc/motd``).
         """
         return frozenset()
 
     def sparing(self, wanted: Set[str], /) -> Self | None:
-        """This removal without the packages and files in ``wanted``; ``None`` if nothing is left to delete."""
+        """This removal without the deletion of packages and files in ``wanted``; ``None`` if nothing else is
+        deleted.
+        """
         return None if self.takes() and self.takes() <= wanted else self
 
     def users(self, _facts: Facts, /) -> tuple[str, ...]:
-        """Running work that a change to this state would disturb, such as ``python3 (4711)``, even without a GPU."""
+        """The running work that a change to this state would disturb, such as ``python3 (4711)``, also work without a
+        GPU.
+        """
         return ()
 
     def losses(self, _facts: Facts, /) -> tuple[str, ...]:
@@ -178,52 +186,54 @@ class Resource(ABC):
         return ()
 
     def notes(self, _facts: Facts, /) -> tuple[str, ...]:
-        """Sentences about the host for the operator, also if the host is in this state."""
+        """Sentences about the host for the operator. They are shown whether or not the host is in this state."""
         return ()
 
     def software(self, _facts: Facts, /) -> tuple[Software, ...]:
-        """The software of this state for SBOMs, even if missing on the host."""
+        """The software of this state, for SBOMs, also if it is missing on the host."""
         return ()
 
     def role_files(self) -> tuple[RoleFile, ...]:
-        """Files outside the stack that changes to this state may use as artifacts, on any host."""
+        """The files outside the stack that changes to this state may use as artifacts, for all hosts together."""
         return ()
 
     def role_files_for(self, _facts: Facts | None, /) -> tuple[RoleFile, ...]:
         """The ``role_files`` for a host with these facts; without facts, all of them.
 
-        Raises ``ArtifactError`` if the host needs an unknown file.
+        Raises ``ArtifactError`` if the host needs a file that is not in ``role_files``.
         """
         return ()
 
     def packages_for(self, _facts: Facts | None, /) -> tuple[str, ...]:
         """The distribution's packages that this state requires, installed or not, as ``name`` or ``name=version``.
 
-        Without facts, the packages that any host may require.
+        Without facts, it returns the packages that any host may require.
         """
         return ()
 
     def from_mirror(self, _mirror: PackageMirror, /) -> Self:
-        """Return a copy of this state that installs the distribution's packages from the mirror."""
+        """Return a copy of this state that installs the distribution's packages from ``_mirror``."""
         return self
 
     def repositories(self) -> Mapping[str, Artifact]:
-        """Package repositories that this state unpacks on the host: apt source list → package file with the
-        repository.
+        """The package repositories that this state unpacks on the host: path of the apt source list → package file that
+        contains the repository.
         """
         return {}
 
     def archive_components(self) -> tuple[str, ...]:
-        """The components of the distribution's archive with this state's packages, such as ``non-free``."""
+        """The components of the distribution's archive that contain this state's packages, such as ``non-free``."""
         return ()
 
     def packages_from(self, _list_file: str, /) -> tuple[str, ...]:
-        """The packages that this state installs from this apt source list, as ``name`` or ``name=version``."""
+        """The packages that this state installs from the apt source list ``_list_file``, as ``name`` or
+        ``name=version``.
+        """
         return ()
 
 
 class RemovalState(Resource):
-    """A state for ``Resource.removal`` only, which has no removal itself."""
+    """A state that occurs only in results of ``Resource.removal``, and that has no removal itself."""
 
     __slots__ = ()
 
@@ -232,7 +242,9 @@ class RemovalState(Resource):
 
 
 class ReturnState(RemovalState):
-    """A removal that restores the state before Hostwright. It is skipped if the host is then provisioned again."""
+    """A removal that restores the host's state from before Hostwright. It is omitted if the host is provisioned again
+    after the removal.
+    """
 
     __slots__ = ()
 
@@ -251,7 +263,7 @@ class Condition(ABC):
         """Whether the condition is true on this host."""
 
     def users(self, _facts: Facts, /) -> tuple[str, ...]:
-        """Running work that changes under this condition would disturb."""
+        """The running work that changes with this condition would disturb."""
         return ()
 
 
@@ -260,7 +272,8 @@ _NOUNS = ("refusal", "change", "removal")
 
 
 def tally(planned: Iterable[tuple[str, str]]) -> str:
-    """Return the numbers of refusals, changes and removals, given pairs of a change's kind and ``want``.
+    """Return the numbers of refusals, changes and removals as text. ``planned`` are pairs of ``Planned.kind`` and
+    ``Planned.want``.
 
     >>> tally([("change", "644 root:root"), ("change", "absent"), ("reboot", "5.15.0"), ("refusal", "off")])
     '1 refusal, 2 changes, 1 removal'
@@ -275,13 +288,13 @@ def tally(planned: Iterable[tuple[str, str]]) -> str:
 
 
 def _removes(want: str) -> bool:
-    """Whether a change with this ``want`` removes its object, or packages that ``want`` lists."""
+    """Whether a change with this ``want`` is a removal of a thing, or of packages that ``want`` lists."""
     return want.startswith(GONE) or (want.startswith("in order (") and " removed" in want)
 
 
 @dataclass(frozen=True, slots=True)
 class RolePlan:
-    """The changes planned for a role on a host, in order of execution."""
+    """The differences planned for one role on a host (``changes``), in order of execution."""
 
     role: str
     needs: tuple[str, ...] = ()
@@ -289,27 +302,27 @@ class RolePlan:
 
     @property
     def tally(self) -> str:
-        """The numbers of changes as text: ``3 changes, 1 removal``."""
+        """The numbers of refusals, changes and removals as text: ``3 changes, 1 removal``."""
         return tally((planned.kind, planned.want) for planned in self.changes)
 
     @property
     def steps(self) -> tuple[tuple[Change, Step], ...]:
-        """Pairs of a change and one of its steps, in order of execution."""
+        """All steps of the role in order of execution, each with its change."""
         return tuple((change, step) for change in self.changes if isinstance(change, Change) for step in change.steps)
 
     @property
     def artifacts(self) -> tuple[str, ...]:
-        """The names of stack files that the plan uses, each once."""
+        """The names of the stack files that the role's changes use, each once."""
         named = (planned.artifacts for planned in self.changes if isinstance(planned, Change | Deferred))
         return tuple(dict.fromkeys(name for names in named for name in names))
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The differences between a host and its stack; empty if the host is as desired.
+    """The differences between a host and its desired states, by role; empty if the host is as desired.
 
     A plan is a pure function of the host's facts: a saved plan is stale if and only if a new plan differs from it.
-    Other information, such as running work, is in ``planning.HostPlan``.
+    Information that may differ between equal plans, such as running work, is in ``planning.HostPlan``.
 
     >>> change = Change("file /etc/motd", "absent", "644 root root", (Step("touch /etc/motd"),))
     >>> reboot = Reboot("kernel", "5.4.0", "5.15.0", "5.15.0 is installed")
@@ -326,12 +339,12 @@ class Plan:
 
     @property
     def changes(self) -> tuple[Planned, ...]:
-        """The changes of all roles."""
+        """The planned differences of all roles."""
         return tuple(change for role in self.roles for change in role.changes)
 
     @property
     def tally(self) -> str:
-        """The numbers of changes as text: ``3 changes, 1 removal``; empty for an empty plan."""
+        """The numbers of refusals, changes and removals as text: ``3 changes, 1 removal``; empty for an empty plan."""
         return tally((planned.kind, planned.want) for planned in self.changes)
 
     @property
@@ -341,13 +354,13 @@ class Plan:
 
     @property
     def empty(self) -> bool:
-        """Whether the plan has no changes."""
+        """Whether the host has no differences from its desired states."""
         return not self.changes
 
     @property
     def refusals(self) -> tuple[str, ...]:
-        """The reasons why the host must not be changed. ``alone`` refusals count only in a plan without other
-        changes.
+        """The error texts of refusals, which forbid changing the host. If all refusals are ``alone`` and the plan has
+        other changes, there are none.
         """
         refused = [planned for planned in self.changes if isinstance(planned, Refusal)]
         rest = any(isinstance(planned, Change | Reboot) for planned in self.changes)
@@ -357,17 +370,17 @@ class Plan:
 
     @property
     def reboot(self) -> str:
-        """The joined reasons for a reboot; empty if none is planned."""
+        """The reasons for a reboot as one text; empty if the plan has no reboot."""
         return "; ".join(dict.fromkeys(planned.reason for planned in self.changes if isinstance(planned, Reboot)))
 
     @property
     def disturbs(self) -> str:
-        """Effects of this plan on running work, including a reboot; empty if it disturbs none."""
+        """The plan's effects on running work as one text, including a reboot; empty if it disturbs no work."""
         reasons = [planned.disturbs for planned in self.changes if isinstance(planned, Change) and planned.disturbs]
         return "; ".join(dict.fromkeys([*reasons, *(["reboots the host"] if self.reboot else [])]))
 
     def without_reboots(self) -> Plan:
-        """The plan without reboots, for a host that must not be rebooted."""
+        """Return the plan without reboots, for a host that must not be rebooted."""
         roles = []
         for role in self.roles:
             changes = tuple(change for change in role.changes if change.kind != "reboot")
@@ -375,21 +388,23 @@ class Plan:
         return replace(self, roles=tuple(roles))
 
     def to_json(self) -> dict[str, Any]:
-        """The plan as JSON values, for files and journals."""
+        """Return the plan as JSON values, for files and journals."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Plan:
-        """The inverse of ``to_json``. Raises ``ValueError`` for data that this version of Hostwright did not write."""
+        """Convert JSON values from ``to_json`` to a plan. Raises ``ValueError`` for data that this version of
+        Hostwright did not write.
+        """
         return adapter(Plan).validate_json(json.dumps(data), strict=True)
 
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """The result of a step. ``status`` is the exit status, or ``None`` while the step runs.
+    """The result of a ``Step``. ``status`` is its exit status, or ``None`` while it runs.
 
-    ``number`` is the step's position in its role's program. ``waited_s`` are the seconds spent waiting for the step's
-    lock.
+    ``number`` is the step's position in its role's program. ``waited_s`` is the number of seconds that the step waited
+    for its lock.
     """
 
     number: int
@@ -403,7 +418,7 @@ class StepResult:
 
 @dataclass(frozen=True, slots=True)
 class RoleResult:
-    """The result of all steps of a role on a host."""
+    """The result of all steps of a role on a host: exit status and duration."""
 
     role: str
     status: int

@@ -22,15 +22,16 @@ MOST_ROUNDS = 8
 
 
 def observe(shell: RootShell, desired: Desired) -> Facts:
-    """Return all facts for planning a host's desired state, read over one exec channel."""
+    """Return the answers to all probes of ``desired``, which a plan needs, read over one exec channel of ``shell``."""
     return ask(shell, desired.probes())
 
 
 def ask(shell: RootShell, probes: Sequence[Probe], *, timeout_s: float = probing.OBSERVE_TIMEOUT_S) -> Facts:
-    """Run probes on a host over one exec channel, as root only if they need root.
+    """Run probes on the host of ``shell`` over one exec channel, and return the answers. Only probes that need root run
+    as root.
 
-    Probes after one with endless output, and those of an unreadable ``Pass``, run again over another channel. A probe
-    that hangs is killed, and its answer is unknown (``Facts.late``).
+    Some probes run again over another channel: those after a probe with too much output, and those of a ``Pass`` with
+    unreadable output. A probe that hangs is killed, and has no answer (``Facts.late``).
     """
     answers: dict[Probe, Answer] = {}
     deadline, rounds = Deadline(timeout_s), 0

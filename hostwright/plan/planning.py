@@ -1,6 +1,6 @@
 """Makes a plan from the desired states of a host and its facts.
 
-Nothing here contacts a host, reads a file or uses the current time. Equal arguments give equal plans.
+This module does not contact hosts, read files or use the current time. Equal arguments give equal plans.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def removal_of(
 ) -> Desired:
     """Return the states that remove the roles in ``desired`` from a host, each role before the roles that it needs.
 
-    ``former`` are these roles with the host's earlier stacks, whose remains are removed, too. ``staying`` are the
-    host's other roles, whose packages and files are kept. ``returned`` restores the state before Hostwright
-    (``ReturnState``).
+    ``former`` are the desired states of these roles with the host's earlier stacks, which are removed, too. ``staying``
+    are the desired states of the host's other roles, whose packages and files are kept. With ``returned``, the host's
+    state from before Hostwright is restored (``ReturnState``).
     """
     stacks, wanted = (desired, *former), _wanted(staying) if staying else frozenset[str]()
     going = {role.name: role for stack in reversed(stacks) for role in stack.roles}
@@ -61,7 +61,7 @@ def removal_of(
 
 
 def _taken_away(name: str, stacks: Iterable[Desired], wanted: Set[str], *, returned: bool) -> Iterator[Resource]:
-    """Yield the states that remove a role from a host, according to each of these stacks."""
+    """Yield the states that remove the role ``name`` from a host: the removals of its states in each of ``stacks``."""
     for role in (role for stack in stacks for role in stack.roles if role.name == name):
         removals = (state for resource in reversed(role.resources) for state in resource.removal())
         left = (state for state in removals if returned or not isinstance(state, ReturnState))
@@ -75,12 +75,13 @@ def _wanted(staying: Desired) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class HostPlan:
-    """The plan of a host, and information for the operator that does not make the plan stale.
+    """The plan of a host, and information for the operator. A change of this information does not make the plan stale.
 
-    ``busy`` is running work that the plan would disturb, and ``losses`` are noun phrases for what it would delete
-    permanently. ``notes`` include ``Resource.notes``, locks, the drain state, output of the login shell, and
-    provisioned roles that are no longer listed. ``provisioned`` is whether the host has a release record. ``aged`` are
-    versions in the stack that no longer get fixes, or that have known vulnerabilities.
+    ``busy`` is running work that the plan would disturb. ``losses`` are noun phrases for everything that the plan would
+    delete permanently. ``notes`` are sentences about states (``Resource.notes``), locks, the drain record, output of
+    the login shell, and provisioned roles that the host's list of roles lacks. ``provisioned`` is whether the host has
+    a release record. ``aged`` are sentences about versions in the stack that no longer get fixes, or that have known
+    vulnerabilities.
     """
 
     plan: Plan
@@ -96,15 +97,16 @@ class HostPlan:
         return self.plan.host
 
     def to_json(self) -> dict[str, Any]:
-        """The plan and the further information as one JSON object."""
+        """Return the plan and the further information as one JSON object."""
         beside = {"busy": self.busy, "notes": self.notes, "losses": self.losses, "aged": self.aged}
         return {**self.plan.to_json(), **{name: list(texts) for name, texts in beside.items()}}
 
 
 def plan_host(desired: Desired, facts: Facts, now: datetime | None = None, memory: Memory | None = None) -> HostPlan:
-    """Return the plan for a host, with information for the operator, ignoring locks that have expired by ``now``.
+    """Return the plan for a host with these facts, and information for the operator. Locks that have expired at ``now``
+    are ignored.
 
-    ``memory`` is the run's cache of results for hosts with equal answers.
+    ``memory`` is the run's cache for hosts with equal facts.
     """
     memory = memory or Memory()
     plan = make_plan(desired, facts, memory)
@@ -119,11 +121,11 @@ def plan_host(desired: Desired, facts: Facts, now: datetime | None = None, memor
 
 
 def make_plan(desired: Desired, facts: Facts, memory: Memory | None = None) -> Plan:
-    """Return the changes that bring a host with these facts to its desired states; empty if it is as desired.
+    """Return the plan that brings a host with these facts to its desired states; empty if the host is as desired.
 
-    Compatibility rules (distribution, kernel, GPU, processor) apply only if the plan has changes, and never to a
-    removal, so that a new rule does not refuse a working host. A host is always refused if a newer Hostwright wrote its
-    release record, or if a probe of a desired state hung. Refusals come first, under the role ``preflight``.
+    Compatibility rules (distribution, kernel, GPU, processor) apply only if the plan has changes, so that a new rule
+    does not refuse a working host. They never apply to a removal. A host is always refused if a newer Hostwright wrote
+    its release record, or if a probe of a desired state hung. Refusals come first, under the role ``preflight``.
 
     >>> from hostwright.plan.model import Answer
     >>> from hostwright.resources.files.files import Absent
@@ -154,7 +156,9 @@ def make_plan(desired: Desired, facts: Facts, memory: Memory | None = None) -> P
 
 
 def losses(desired: Desired, plan: Plan, facts: Facts) -> tuple[str, ...]:
-    """Return noun phrases for everything that a plan made from these facts would delete permanently, each once."""
+    """Return noun phrases for everything that ``plan``, made from ``desired`` and ``facts``, would delete permanently,
+    each once.
+    """
     roles = {role.role for role in plan.roles}
     states = (state for role in desired.roles if role.name in roles for state in role.resources)
     return tuple(dict.fromkeys(loss for state in states for loss in _lost(state, facts)))
@@ -169,20 +173,20 @@ def _lost(state: Resource, facts: Facts) -> tuple[str, ...]:
 
 
 def disturbing(desired: Desired, facts: Facts) -> tuple[Resource, ...]:
-    """Return the states for which a change would disturb the running work in ``Resource.users``."""
+    """Return the states whose planned change would disturb running work (``Resource.users``)."""
     resources = (resource for role in desired.roles for resource in role.resources)
     return tuple(resource for resource in resources if _hit(resource, facts))
 
 
 def disturbed(desired: Desired, plan: Plan, facts: Facts) -> AtWork:
-    """The running work that a plan made from these facts would disturb."""
+    """The running work that ``plan``, made from ``desired`` and ``facts``, would disturb."""
     return at_work(desired, disturbing(desired, facts), facts, reboots=bool(plan.reboot))
 
 
 def at_work(desired: Desired, resources: Iterable[Resource], facts: Facts, *, reboots: bool) -> AtWork:
-    """Return users of GPUs, and work that changes to these states would disturb.
+    """Return the users of GPUs, and other running work that planned changes to the states ``resources`` would disturb.
 
-    ``reboots`` adds the work that a reboot would end.
+    With ``reboots``, the result includes all work that a reboot would end.
     """
     hit = [name for resource in resources for name in _hit(resource, facts)]
     ended = desired.occupancy.ended(facts) if reboots else ()
@@ -190,7 +194,9 @@ def at_work(desired: Desired, resources: Iterable[Resource], facts: Facts, *, re
 
 
 def _hit(resource: Resource, facts: Facts) -> tuple[str, ...]:
-    """Return the running work that a planned change to this state would disturb; empty without such a change."""
+    """Return the running work that a planned change to this state would disturb; empty if no change is planned or it
+    disturbs no work.
+    """
     try:
         users = resource.users(facts)
         planned = resource.plan(facts) if users else None
@@ -200,7 +206,9 @@ def _hit(resource: Resource, facts: Facts) -> tuple[str, ...]:
 
 
 def notes_on(facts: Facts, now: datetime | None, memory: Memory | None = None) -> tuple[str, ...]:
-    """Return notes about the locks on a host, its drain state, and output of its login shell."""
+    """Return sentences about a host's locks, drain record and output of its login shell. Expired locks at ``now`` are
+    ignored.
+    """
     lock, others = (memory or Memory()).judged("who keeps it", facts, _who_keeps_it, (KeyError,))
     if lock is not None and now is not None and lock.expired(now):
         lock = None
@@ -225,7 +233,7 @@ def _notes_of_states(desired: Desired, facts: Facts) -> tuple[str, ...]:
 
 
 def off_roles(desired: Desired, facts: Facts, memory: Memory | None = None) -> tuple[str, ...]:
-    """Return a note for each role that was provisioned on the host, but is no longer in its list of roles."""
+    """Return a sentence for each role that was provisioned on the host, but that the host's list of roles lacks."""
     if not desired.of_host or desired.removes:
         return ()
     off = partial(_off_roles, desired.of_host)
@@ -245,8 +253,8 @@ def _off_roles(of_host: tuple[str, ...], facts: Facts) -> tuple[str, ...]:
 
 
 def _all_needs(roles: Sequence[DesiredRole]) -> dict[str, tuple[str, ...]]:
-    """Return the direct and indirect needs of each role. A role waits for both, because one between may have no
-    changes.
+    """Return the direct and indirect needs of each role. A role must wait for indirect needs too, because a role in
+    between may have no changes.
     """
     needs: dict[str, tuple[str, ...]] = {}
     for role in roles:
@@ -256,7 +264,7 @@ def _all_needs(roles: Sequence[DesiredRole]) -> dict[str, tuple[str, ...]]:
 
 
 def plan_role(role: DesiredRole, needs: tuple[str, ...], facts: Facts, memory: Memory) -> RolePlan:
-    """Return the plan for one role, without states whose probe hung."""
+    """Return the plan for ``role`` on a host with these facts. States with a probe that hung are omitted."""
 
     def planned(resources: Iterable[Resource], known: Facts) -> RolePlan:
         changes = (plan_state(resource, known, memory) for resource in resources)
@@ -268,7 +276,7 @@ def plan_role(role: DesiredRole, needs: tuple[str, ...], facts: Facts, memory: M
 
 
 def plan_state(resource: Resource, facts: Facts, memory: Memory) -> Planned | None:
-    """Return the change that a state plans, cached in ``memory``."""
+    """Return ``resource.plan(facts)``, cached in ``memory``."""
     return memory.judged(Same(resource), facts, resource.plan)
 
 
@@ -281,7 +289,7 @@ def _is_provisioned(facts: Facts) -> bool:
 
 
 def _unknown(desired: Desired, facts: Facts) -> tuple[Refusal, ...]:
-    """Return a refusal for each probe that hung, with the states that need the probe."""
+    """Return a refusal for each probe that hung; its text lists the states that need the probe."""
     asked: dict[Probe, list[str]] = {}
     for role in desired.roles if facts.late else ():
         for resource in role.resources:
@@ -314,7 +322,9 @@ def _refusals(desired: Desired, facts: Facts) -> tuple[Refusal, ...]:
 
 
 def _nearest_stack(wanted: Stack, fitting: Iterable[Stack]) -> str:
-    """Return the fitting stack whose roles differ least from those of ``wanted``; empty without another stack."""
+    """Return the name of the stack in ``fitting`` whose roles differ least from those of ``wanted``; empty if
+    ``fitting`` has no other stack.
+    """
     others = (stack for stack in fitting if stack.name != wanted.name)
     best = min(others, key=lambda stack: len({*stack.roles} ^ {*wanted.roles}), default=None)
     return best.name if best else ""

@@ -1,4 +1,4 @@
-"""The identity of a desired state: its kind and fields, independent of names in the code.
+"""The identity of a desired state: JSON values of its kind and fields, independent of names in the code.
 
 Release records on hosts contain hashes of identities for years. These changes must not affect an identity: a new class
 name or field name, another text for operators, another order of fields, another ``repr``.
@@ -27,7 +27,7 @@ NO_IDENTITY: Mapping[str, Any] = {"identity": False}
 
 
 def kind_of(state: type) -> str:
-    """Return the kind of a class of states. Subclasses do not inherit it.
+    """Return the kind of a class of states. Subclasses do not inherit ``KIND``.
 
     >>> class JsonMerged: ...
     >>> kind_of(JsonMerged)
@@ -38,7 +38,7 @@ def kind_of(state: type) -> str:
 
 
 def identity_fields(state: type) -> Iterator[tuple[str, dataclasses.Field[Any]]]:
-    """Yield the fields in a state class's identity, each with its name there."""
+    """Yield each field of a state's class that is part of the identity, with its name in the identity."""
     for field in dataclasses.fields(state):
         name = field.metadata.get("identity", True)
         if name is not False:

@@ -1,7 +1,7 @@
 """The hosts of an inventory, each with its stack, roles and variables.
 
-``hostwright.fleet.Fleet`` is a ``Roster`` that can also change hosts. Variables for draining, installing and BMCs are
-read from ``target.host``.
+``hostwright.fleet.Fleet`` is a ``Roster`` that can also change hosts. Other packages read variables for draining,
+installing and BMCs from ``TargetHost.host``.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class TargetHost:
-    """A host of the inventory, with its stack, roles and variables."""
+    """A host of the inventory, with its stack, its roles, and the variables of each role."""
 
     host: Host
     stack: Stack
@@ -73,7 +73,7 @@ class TargetHost:
 
     @cached_property
     def kinds(self) -> Kinds:
-        """Role name → model of its section, for all known roles."""
+        """Role name → class for the role's section in stack files, for all known roles."""
         return sections_of(self.all_roles or self.roles)
 
     @property
@@ -96,7 +96,7 @@ class TargetHost:
 
     @property
     def context(self) -> RoleContext:
-        """The argument ``ctx`` for the host's roles."""
+        """The argument ``ctx`` for the functions of the host's roles."""
 
         def make() -> RoleContext:
             roles, gpus = self._bound(self.of_host or self.roles), read_expected_gpus(self.host)
@@ -106,7 +106,9 @@ class TargetHost:
 
     @property
     def desired_of_all(self) -> Desired:
-        """The desired states of ``roles`` without the host's name, shared by hosts with equal states."""
+        """The desired state of ``roles`` without the host's name. Hosts with equal stack, roles and variables share
+        it.
+        """
 
         def make() -> Desired:
             found = desire("", self.context, self._bound(self.roles), self.memory, self.packages)
@@ -120,12 +122,12 @@ class TargetHost:
 
     @property
     def desired(self) -> Desired:
-        """The desired states of ``roles`` on this host."""
+        """The desired state of this host, limited to ``roles``."""
         return replace(self.desired_of_all, host=self.name)
 
     @property
     def occupancy(self) -> Occupancies:
-        """Probes and functions of all known roles that find programs using the host's accelerators."""
+        """The probes and functions of all known roles that find programs that use the host's accelerators."""
         return self.shared("occupancy", lambda: occupancies_of(self.all_roles or self.roles))
 
     @property
@@ -139,9 +141,9 @@ class TargetHost:
         return self.shared("artifacts", lambda: self.stack.used_by(role.name for role in self.of_host or self.roles))
 
     def files_for(self, facts: Facts | None) -> tuple[Artifact, ...]:
-        """Return ``artifacts``, and the further files that the host's desired states need with these facts.
+        """Return ``artifacts``, and the further files that the host needs if it has these facts.
 
-        Without facts, this includes files for any host. Raises ``ArtifactError`` for a file that cannot be fetched.
+        Without facts, return only ``artifacts``. Raises ``ArtifactError`` for an unknown file.
         """
         if facts is None:
             return self.artifacts
@@ -152,11 +154,11 @@ class TargetHost:
 
     @property
     def stand_ins(self) -> tuple[str, ...]:
-        """The artifacts that are stand-ins for the vendor's files."""
+        """The labels of the host's artifacts that replace files of the vendor (``Artifact.stand_in``)."""
         return tuple(artifact.labelled(artifact.file) for artifact in self.artifacts if artifact.stand_in)
 
     def having(self, stack: Stack, more: Collection[str] = ()) -> TargetHost:
-        """Return the host with another stack, and with the further roles named in ``more``.
+        """Return this host with the stack ``stack``, and with the further roles named in ``more``.
 
         Roles without a section in that stack are dropped, and so are roles that need them. A limit by ``--roles``
         remains. Raises ``InputErrors`` for errors in the variables of further roles.
@@ -174,14 +176,15 @@ class TargetHost:
 
     @property
     def rest(self) -> TargetHost:
-        """The same host with only the roles that ``--roles`` excludes."""
+        """This host with only the roles that ``--roles`` excludes."""
         return replace(self, roles=tuple(role for role in self.of_host if role not in self.roles))
 
     def connect(self, password: Secret | None = None, allowance: transport.Allowance | None = None) -> RootShell:
-        """Open an SSH session. ``password`` is for sudo, by default the one in the inventory.
+        """Connect to the host by SSH, and return a shell. ``password`` is the password for sudo, by default the one in
+        the inventory.
 
-        Connections with the same ``allowance`` share its limits. Raises ``Unreachable``, and ``ProtocolError`` if the
-        allowance is spent.
+        Connections with the same ``allowance`` share its limits. Raises ``Unreachable`` if the connection fails, and
+        ``ProtocolError`` if the allowance is spent.
         """
         session = transport.connect(self.host, self.options, allowance)
         return RootShell(session, password or self.host.become_password, self.host.sudo)
@@ -193,7 +196,7 @@ REQUEST = Request()
 
 @dataclass(frozen=True, slots=True)
 class _Ordered:
-    """The roles of hosts with equal lists of roles, in order."""
+    """The roles of hosts with equal stack and list of roles, in the order in which they are applied."""
 
     of_host: tuple[Role, ...]
     planned: tuple[Role, ...]  #: roles selected with ``--roles``
@@ -202,7 +205,7 @@ class _Ordered:
 
 @dataclass(frozen=True)
 class Targets(Sequence[TargetHost]):
-    """The selected hosts, in inventory order, with the pattern and roles that selected them."""
+    """The hosts that a command selects, in inventory order, with the pattern and roles that selected them."""
 
     chosen: tuple[TargetHost, ...]
     pattern: str = ""
@@ -221,12 +224,13 @@ class Targets(Sequence[TargetHost]):
 
     @cached_property
     def by_name(self) -> dict[str, TargetHost]:
-        """Inventory name → host."""
+        """Inventory name → selected host."""
         return {target.name: target for target in self.chosen}
 
 
 class Knowledge:
-    """Functions of other packages that a roster calls. Here they do nothing, which suffices for planning.
+    """The functions of other packages that a roster calls. In this class they do nothing, which is sufficient for
+    planning.
 
     ``hostwright.fleet`` has the full implementation.
     """
@@ -238,7 +242,9 @@ class Knowledge:
         """Raise ``InputError`` for invalid failure rules of the roster's roles."""
 
     def named_sets(self, _roster: Roster, _pattern: str, /) -> Mapping[str, Iterable[str]]:
-        """Return the sets that a pattern names (``@failed``): name → inventory names of hosts."""
+        """Return the sets of hosts that ``_pattern`` names (``@failed``): name of the set → inventory names of
+        hosts.
+        """
         return {}
 
     def fitting(self, _roster: Roster, _facts: HostFacts, /) -> tuple[Stack, ...]:
@@ -246,25 +252,25 @@ class Knowledge:
         return ()
 
     def explain(self, _roster: Roster, _output: str, /) -> Finding | None:
-        """Find the known problem that explains a failed command's output; ``None`` if none does."""
+        """Return the known problem that explains the output of a failed command; ``None`` if none does."""
         return None
 
     def examine(
         self, _target: TargetHost, _shell: RootShell, _units: Sequence[str] = (), _clean: Callable[[str], str] = str, /
     ) -> Examination | None:
-        """After a failure, search a host for known problems, and read the journals of these systemd units.
+        """Search a host for known problems after a failure, and read the journals of the systemd units ``_units``.
 
-        ``clean`` masks secrets in the result. Never raises an error.
+        ``_clean`` masks secrets in the result. Never raises an error.
         """
         return None
 
     def retry_rules(self, _roster: Roster, /) -> tuple[RetryRule, ...]:
-        """Return the rules for retries of failed steps, which are applied on the host."""
+        """Return the rules for retrying failed steps. They are applied on hosts."""
         return ()
 
 
 class Roster:
-    """An inventory, with the stacks and roles that its hosts may use."""
+    """An inventory that was read, with the stacks and roles that its hosts may use."""
 
     knowledge = Knowledge()
 
@@ -302,10 +308,10 @@ class Roster:
     ) -> Self:
         """Read the inventory of a site, or the inventories at ``path``.
 
-        ``tell`` receives a text about a slow inventory program. The default ``site`` contains the working directory
-        (``Site.find``, ``Site.of``). ``request`` has the variables with the highest precedence (``var``), and is the
-        default request of runs. ``vault`` decrypts values of Ansible Vault. Raises ``InputError`` with every error in
-        every file; with ``mistakes``, errors are collected there, and unreadable files are skipped.
+        ``tell`` receives a text about a slow inventory program. The default for ``site`` is the site from ``Site.find``
+        or ``Site.of``. ``request`` has the variables with the highest precedence (``var``), and is the default request
+        of runs. ``vault`` decrypts values of Ansible Vault. Raises ``InputError`` with every error in every file. With
+        ``mistakes``, errors are added to ``mistakes`` instead, and unreadable files are skipped.
         """
         named = (Path(path),) if isinstance(path, (str, Path)) else tuple(path or ())
         sources = tuple(source for place in named for source in inventories.sources_of(place))
@@ -323,8 +329,8 @@ class Roster:
         return cls(sources or (chosen.inventory,), inventory, roles, request, site=chosen, vault=vault)
 
     def request_of(self, targets: Targets, request: Request | None = None) -> Request:
-        """Return the request for a run on these hosts. Values for reading the inventory come from the roster's own
-        request.
+        """Return ``request`` for a run on these hosts. The options for reading the inventory come from the roster's own
+        request, which is also the default.
         """
         own = self.request
         return replace(
@@ -338,7 +344,7 @@ class Roster:
 
     @cached_property
     def kinds(self) -> Kinds:
-        """Role name → model of its section, for all known roles."""
+        """Role name → class for the role's section in stack files, for all known roles."""
         return sections_of(self.roles)
 
     @cached_property
@@ -353,26 +359,30 @@ class Roster:
 
     @cached_property
     def stack_dirs(self) -> tuple[Path, ...]:
-        """The folders of stacks in order of precedence: next to the inventory, the site's, the standard ones."""
+        """The folders with stack files in order of precedence: next to the inventory, in the site, the standard
+        folder.
+        """
         return tuple(dict.fromkeys((*self.own_stacks, *self.site.stacks)))
 
     @property
     def store(self) -> Store:
         """The store of stack files on this machine.
 
-        Lock files are next to the stack files, but for standard stacks in the site.
+        The lock file of a stack is next to the stack's file; the lock files of standard stacks are in the site.
         """
         return Store.default(self.own_stacks)
 
     @cached_property
     def own_stacks(self) -> tuple[Path, ...]:
-        """The operator's folders of stacks: next to the inventory, then the site's."""
+        """The operator's folders with stack files: next to the inventory, then in the site."""
         beside = (folder / "stacks" for folder in map(inventories.beside, self.sources) if folder)
         return tuple(dict.fromkeys((*beside, self.site.inventory / "stacks")))
 
     @cached_property
     def advisories(self) -> Advisories:
-        """The advisories of all roles, and stored floors from bulletins. Raises ``InputError``."""
+        """The advisories of all roles, and those stored from security bulletins. Raises ``InputError`` if a file with
+        advisories is invalid.
+        """
         of_roles = (role.advisories for role in self.roles)
         return combined((*of_roles, read_advisories(state_root() / ADVISORIES)))
 
@@ -382,15 +392,17 @@ class Roster:
 
     @cached_property
     def default_stack(self) -> str:
-        """The name of the default stack. Raises ``InputError`` if neither site nor package has one."""
+        """The name of the default stack. Raises ``InputError`` if neither the site nor the package sets one."""
         return default_stack(self.stack_dirs)
 
     def stack_name(self, host: Host) -> str:
-        """The name of a host's stack, from its variables, else the default stack."""
+        """Return the name of a host's stack from its variables, else that of the default stack."""
         return stack_variable(host) or self.default_stack
 
     def stack(self, name: str) -> Stack:
-        """Return a stack with the checksums in its lock file. Raises ``InputErrors`` if its parts are incompatible."""
+        """Return the stack ``name`` with the checksums in its lock file. Raises ``InputErrors`` if parts of it are
+        incompatible.
+        """
         if name not in self._stacks:
             stack = self.store.pinned(load_stack(name, self.stack_dirs, self.kinds))
             self._fits(stack, stack.roles)
@@ -423,7 +435,9 @@ class Roster:
         return Targets(tuple(targets), pattern, tuple(roles), strangers_noted(hosts, self.binder))
 
     def select(self, pattern: str, *, usable: bool = True) -> list[Host]:
-        """Return the selected hosts of the inventory, with ``usable=False`` including unusable ones."""
+        """Return the hosts of the inventory that ``pattern`` selects. ``usable=False`` includes hosts with errors in
+        the inventory.
+        """
         if not self.inventory.hosts:
             place = next((source for source in self.sources if source.exists()), self.site.inventory)
             file = place / "hosts.yml" if place.is_dir() else place
@@ -439,7 +453,9 @@ class Roster:
         return frozenset(names or known)
 
     def also(self, target: TargetHost, names: Collection[str]) -> TargetHost:
-        """Return the host with those named roles that its list of roles lacks, for their removal."""
+        """Return the host with those roles in ``names`` that its list of roles lacks. These roles can then be removed
+        from the host.
+        """
         off = tuple(role for role in self.roles if role.name in names and role not in target.of_host)
         if not off:
             return target
@@ -452,9 +468,10 @@ class Roster:
         )
 
     def target(self, host: Host, chosen: frozenset[str] | None = None, *, check: bool = True) -> TargetHost:
-        """Return a host with its stack and variables, limited to the ``chosen`` roles.
+        """Return ``host`` with its stack and variables, limited to the roles ``chosen``.
 
-        ``check`` also validates variables that belong to no role. Raises ``InputErrors``.
+        ``check`` also validates variables that belong to no role. Raises ``InputErrors`` with the errors in the host's
+        variables.
         """
         check_stack_variable(host, self._stacks, self.stack_dirs)
         stack = self.stack(self.stack_name(host))
@@ -475,7 +492,9 @@ class Roster:
 
     @staticmethod
     def with_stack(target: TargetHost, stack: Stack) -> TargetHost:
-        """Return the host with another stack. Without a list of roles, it gets that stack's roles."""
+        """Return the host with the stack ``stack``. If its variables have no list of roles, it also gets that stack's
+        roles.
+        """
         if target.stack.name == stack.name:
             return target
         return target.having(stack, () if VARIABLE in target.host.vars else stack.roles)
@@ -488,7 +507,8 @@ class Roster:
         return _Ordered(of_host, planned, in_order({role.name: role for role in self.roles}, stack.roles))
 
     def _files_read(self, roles: Iterable[Role]) -> None:
-        """Raise the errors of unreadable inventory files with the name of a role (``workspaces.yml``).
+        """Raise ``InputErrors`` if an unreadable inventory file has the name of one of these roles
+        (``workspaces.yml``).
 
         Without the file's variables, the host might be changed to an undesired state.
         """

@@ -1,8 +1,8 @@
 """Helpers for tests of roles and resources without a host.
 
 In ``facts_for(resources, {"dpkg-query": "bash 5.1 ii", "readlink": Answer(1, "")})``, the longest key that occurs in a
-probe's script selects its answer; without such a key, it gets ``default``. ``plan_text`` formats a plan like ``invoke
-plan``, for examples in docstrings.
+probe's script selects its answer; without such a key, it gets ``default``. ``plan_text`` formats changes like
+``invoke plan``, for examples in docstrings.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ Replies: TypeAlias = Mapping[str, Reply] | Callable[[Probe], Reply | None]
 
 
 def answer(reply: Reply) -> Answer:
-    """Convert a reply to an answer: a plain text is the output of a successful script."""
+    """Convert a reply of a test to an answer: a plain text is the output of a successful script."""
     return Answer(0, reply) if isinstance(reply, str) else reply
 
 
 def reply_to(probe: Probe, replies: Replies, default: Answer = NOTHING) -> Answer:
-    """Return the reply with the longest key that occurs in the probe's script, else ``default``."""
+    """Return the answer in ``replies`` with the longest key that occurs in the probe's script, else ``default``.
+    ``replies`` may also be a function of the probe.
+    """
     if callable(replies):
         reply = replies(probe)
         return default if reply is None else answer(reply)
@@ -35,7 +37,7 @@ def reply_to(probe: Probe, replies: Replies, default: Answer = NOTHING) -> Answe
 def facts_for(
     resources: Resource | Iterable[Resource], replies: Replies | None = None, *, default: Answer = NOTHING
 ) -> Facts:
-    """Return facts with an answer for every probe of these resources."""
+    """Return facts with an answer from ``replies`` for every probe of these resources."""
     many = [resources] if isinstance(resources, Resource) else list(resources)
     return Facts({probe: reply_to(probe, replies or {}, default) for resource in many for probe in resource.probes()})
 
@@ -43,7 +45,7 @@ def facts_for(
 def changes_of(
     resources: Resource | Iterable[Resource], replies: Replies | None = None, *, default: Answer = NOTHING
 ) -> tuple[Planned, ...]:
-    """Return the planned changes of these resources, given replies to probes."""
+    """Return the planned changes of these resources, given ``replies`` to their probes."""
     many = [resources] if isinstance(resources, Resource) else list(resources)
     facts = facts_for(many, replies, default=default)
     return tuple(change for resource in many if (change := resource.plan(facts)) is not None)
@@ -52,7 +54,9 @@ def changes_of(
 def plan_text(
     resources: Resource | Iterable[Resource], replies: Replies | None = None, *, default: Answer = NOTHING
 ) -> str:
-    """Format the planned changes of these resources, one line each, like ``invoke plan`` without diffs."""
+    """Return the planned changes of these resources as text, given ``replies`` to their probes, like ``invoke plan``
+    without diffs.
+    """
     planned = changes_of(resources, replies, default=default)
     return "\n".join(map(_line, planned)) or "nothing to do"
 

@@ -1,4 +1,4 @@
-"""The results of proofs as values, for one host and for the fleet.
+"""Dataclasses for the results of proofs, of one host and of all proved hosts.
 
 Every string from a host is untrusted: print it through ``common.text.printable``, or with the escaping of the output
 format.
@@ -25,7 +25,7 @@ WORST_FIRST: tuple[HostStatus, ...] = ("failed", "unread", "not proved", "no GPU
 
 @dataclass(frozen=True, slots=True)
 class HostProof:
-    """The results of the proofs of one host, which began at the time ``at`` (UTC, ISO 8601).
+    """The results of the proofs of one host, which started at the time ``at`` (UTC, ISO 8601).
 
     ``sentence`` is the error text if no proof could be run, else empty.
     """
@@ -42,7 +42,7 @@ class HostProof:
 
     @property
     def status(self) -> HostStatus:
-        """The worst outcome of the host's proofs."""
+        """The status of the host according to the worst outcome of its proofs."""
         if self.sentence:
             return "unread"
         outcomes = {result.outcome for result in self.results}
@@ -55,9 +55,9 @@ class HostProof:
 
 @dataclass(frozen=True, slots=True)
 class FleetProof:
-    """The results of the proofs of many hosts, which began at the time ``at`` (UTC, ISO 8601).
+    """The results of the proofs of many hosts, which started at the time ``at`` (UTC, ISO 8601).
 
-    ``statistics`` is a sentence on how peers were compared.
+    ``statistics`` is a sentence about how hosts with the same model of device were compared.
     """
 
     at: str

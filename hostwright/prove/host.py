@@ -1,4 +1,5 @@
-"""Prove one host: probe it, exclude proofs that must not run now, run the others as one job, and judge their figures.
+"""Runs the proofs of one host: probes it, excludes proofs that must not run now, runs the others as one job, and judges
+their figures.
 
 The host is locked during the proofs. It is not changed.
 """
@@ -46,7 +47,9 @@ PROCESSOR = Probe("sed -n 's/^model name[[:space:]]*: *//p' /proc/cpuinfo | head
 
 
 def proofs_of(target: TargetHost) -> tuple[Proof, ...]:
-    """The proofs that a host's roles define, then the proofs of cards whose driver one of these roles provides."""
+    """Return the proofs that the host's roles define. The proofs of GPU roles that one of these roles replaces
+    (``provides``) follow.
+    """
     own = tuple(proof for role in target.roles for proof in _proofs(role, target, target.variables[role.name]))
     others = (role for role in reading_cards(target.all_roles) if role not in target.roles)
     provided = ((role, one.name) for role in others for one in providers(role.name, target.roles))
@@ -61,7 +64,9 @@ def _proofs(role: Role, target: TargetHost, variables: object) -> tuple[Proof, .
 
 
 def watch_of(target: TargetHost) -> str:
-    """The script that prints the temperatures of the host's cards, combined from the scripts of all roles."""
+    """Return the script that prints the temperatures of the host's cards, combined from the scripts of all roles
+    (``Watch``).
+    """
     parts = (role.part(PART) for role in target.all_roles or target.roles)
     watches = (getattr(part, "WATCH", None) for part in parts if part is not None)
     return "\n".join(watch.script for watch in watches if isinstance(watch, Watch))
@@ -69,7 +74,9 @@ def watch_of(target: TargetHost) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The state of a host before its proofs: its plan, cards, processor and users."""
+    """The state of a host before its proofs: its plan, cards, processor, running jobs, and programs that use its
+    cards.
+    """
 
     planned: HostPlan
     expected: Expected
@@ -80,7 +87,7 @@ class Seen:
 
 
 class HostProve:
-    """Runs the proofs of one host, from connecting to judging. ``close`` must be called afterwards."""
+    """Runs the proofs of one host, from connecting to judging. The caller must call ``close`` at the end."""
 
     def __init__(
         self,
@@ -91,10 +98,11 @@ class HostProve:
         *,
         locked: bool = False,
     ):
-        """Create the proofs of a host. ``later`` are proofs of a later step of the run.
+        """Prepare to run ``proofs`` on the host ``target``. ``later`` are proofs that the run will start on this host
+        afterwards.
 
-        A proof of ``later`` that cannot run on this host is reported now. ``locked`` is true if the run already has the
-        host's lock.
+        The result of ``prove`` contains those proofs of ``later`` that cannot run on this host. With ``locked``, the
+        run already holds the host's lock.
         """
         self._target, self._emit = target, run.emit
         self._holder = None if locked else run.holder(target.name)
@@ -104,13 +112,15 @@ class HostProve:
         self._lock: HostLock | None = None
 
     def close(self) -> None:
-        """Release the lock and close the connection."""
+        """Release the host's lock and close the connection."""
         if self._lock is not None:
             self._lock.release()
         self._connection.close()
 
     def prove(self) -> HostProof:
-        """Run the proofs, and judge each alone. Raises ``HostError`` if the host is locked or cannot be read."""
+        """Run the proofs, and judge the figures of each on their own. Raises ``HostError`` if the host is locked or
+        cannot be read.
+        """
         at = datetime.now(UTC)
         first = self._look()
         self._refuse_locked(first.facts)
@@ -136,7 +146,7 @@ class HostProve:
         )
 
     def _look(self) -> Seen:
-        """Read the state of the host, and wait for jobs of earlier runs to end."""
+        """Wait until jobs of earlier runs on the host have ended, and return the host's state."""
         for _ in range(MOST_FOLLOWED):
             seen = look(self._target, self._connection.use(self._ask), datetime.now(UTC))
             if not seen.running:
@@ -167,7 +177,7 @@ class HostProve:
             self._lock = self._connection.use(lambda shell: HostLock.acquire(shell, holder, notify=note))
 
     def _run(self, due: Sequence[Proof], seen: Seen) -> dict[str, ProofResult]:
-        """Run these proofs as one job, and return their results by proof key."""
+        """Run the proofs ``due`` as one job, and return their results by ``Proof.key``."""
         nonce = probing.new_nonce()
         watch = watch_of(self._target) if seen.expected.cards else ""
         plan = job_plan(due, nonce, watch)
@@ -185,13 +195,15 @@ class HostProve:
 
 
 def probes_of(target: TargetHost) -> tuple[Probe, ...]:
-    """All probes that run before proofs: for the plan, the host's users, its cards and its processor."""
+    """Return all probes that run before proofs: for the plan, the host's cards and the programs that use them, and the
+    processor.
+    """
     cards = (probe for part in cards_of(target) for probe in part.probes)
     return ordered([*target.desired.probes(), *cards, PROCESSOR])
 
 
 def look(target: TargetHost, facts: Facts, at: datetime) -> Seen:
-    """Convert the facts of a host to its state before proofs. Pure."""
+    """Return the state of a host with these facts at the time ``at``, before its proofs. Pure."""
     planned = plan_host(target.desired, facts, at)
     view = AuditContext(target.desired, target.variables, facts, {}, at, cards_of(target))
     cards, unread = None, ""
@@ -220,7 +232,7 @@ def _on_bus(count: Callable[[Facts], int], facts: Facts) -> int:
 
 
 def held_back(proof: Proof, seen: Seen) -> tuple[Outcome, str] | None:
-    """The outcome and the reason of a proof that must not run on this host now; ``None`` if it may run."""
+    """Return outcome and reason if ``proof`` must not run on a host in the state ``seen``; ``None`` if it may run."""
     differs = [role.role for role in seen.planned.plan.roles if role.role in {proof.layer, "preflight"}]
     if differs:
         return "not run", f"{proof.layer} is not as desired; run {Command('provision', hosts=seen.expected.host)}"
@@ -241,7 +253,7 @@ def _not_run(proof: Proof, outcome: Outcome, sentence: str) -> ProofResult:
 
 
 def ended_result(proof: Proof, end: ProgramEnd, expected: Expected) -> ProofResult:
-    """The result of a proof whose program was started and has ended."""
+    """Return the result of ``proof``, whose program was started and has ended as in ``end``."""
     printed = reading.read(end.text)
     text = f": {end.stderr[-1]}" if end.stderr else ""
     watched = replace(printed, measurements=Measurements((*printed.measurements, *end.hottest)))

@@ -1,7 +1,7 @@
-"""Create one job that runs the proofs of a host, one step per proof, and parse the output of each step.
+"""Creates one job that runs the proofs of a host, one step per proof, and parses the output of each step.
 
-If a proof fails, the others still run. The job continues if the connection is lost, and its directory is removed
-afterwards (``hostwright.apply.jobs``).
+If a proof fails, the others still run. The job continues if the connection is lost. Its directory is removed at the end
+(``hostwright.apply.jobs``).
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ _CARD = re.compile(r"[A-Za-z0-9:._-]{1,80}")
 
 @dataclass(frozen=True, slots=True)
 class ProgramEnd:
-    """The end of a program: exit status, duration and output. ``stopped`` is the reason if Hostwright stopped it."""
+    """How a proof's program ended: exit status, duration and output. ``stopped`` is the reason if Hostwright stopped
+    it.
+    """
 
     status: int | None
     took_s: float
@@ -43,7 +45,9 @@ class ProgramEnd:
 
 
 def job_plan(proofs: Sequence[Proof], nonce: str, watch: str) -> RolePlan:
-    """Create the job that runs these proofs. ``watch`` is the script that prints temperatures; empty without cards."""
+    """Return the job that runs these proofs. ``watch`` is the script that prints the cards' temperatures; empty without
+    cards.
+    """
     changes = (
         Change(proof.key, "not proved", "proved", (_step(proof, number, nonce, watch),), alone=True)
         for number, proof in enumerate(proofs)
@@ -81,7 +85,9 @@ def _command(interpreter: tuple[str, ...]) -> str:
 
 
 def _build(compiler: tuple[str, ...]) -> str:
-    """Shell code that runs the compiler. The paths of the source and the program are shell variables."""
+    """Return shell code that runs the command ``compiler``. The paths of the source and the program are shell
+    variables.
+    """
     if not compiler:
         return ""
     text = words(compiler)
@@ -91,7 +97,9 @@ def _build(compiler: tuple[str, ...]) -> str:
 
 
 def ended(step: StepResult, nonce: str) -> ProgramEnd:
-    """Parse the output of a step. It is untrusted: invalid lines with the nonce are skipped."""
+    """Parse the output of a proof's step. The output is untrusted: invalid lines that start with ``nonce`` are
+    skipped.
+    """
     lines: list[str] = []
     own: list[str] = []
     for line in step.output.split("\n"):

@@ -1,4 +1,4 @@
-"""Judge the measurements of one host: alone, and against its baseline. Pure."""
+"""Judges the measurements of one host, on their own and against the host's baseline. Pure."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ VARIABLE = "hostwright_prove_max_loss"
 
 
 def read_max_loss(host: Host) -> float:
-    """The largest loss without a finding, as a part of the baseline: for ``15%`` in the inventory, 0.15.
+    """Return the largest loss of a figure that is not a finding, as a fraction of its baseline: 0.15 for ``15%`` in the
+    inventory.
 
-    Raises ``InputError`` for a value that is not a percentage from 1 to 99.
+    Raises ``InputError`` if the host's variable is not a percentage from 1% to 99%.
     """
     value = host.get(VARIABLE)
     if value is None:
@@ -47,7 +48,7 @@ Baseline = Mapping[tuple[str, str, str], Kept]  #: proof, measurement and device
 
 
 def judged(proof: Proof, printed: Printed, expected: Expected, took_s: float) -> ProofResult:
-    """Judge the output of a program that ended, without comparing it with other measurements."""
+    """Judge the output ``printed`` of a proof's program on its own, without earlier figures or other hosts."""
     measured = replace(printed.measurements, each=tuple(_placed(one, expected) for one in printed.measurements))
     base = ProofResult(proof.key, "passed", "", took_s, proof.program.sha256, measured.each)
     trouble = printed.broken or next(iter(printed.errors), "") or ("" if printed.ended else "the output is incomplete")
@@ -70,7 +71,9 @@ def judged(proof: Proof, printed: Printed, expected: Expected, took_s: float) ->
 
 
 def with_findings(result: ProofResult, found: Iterable[ProofFinding]) -> ProofResult:
-    """The result with these findings added. If any of them is not a note, the proof has failed."""
+    """Return ``result`` with the findings ``found`` added. If one of its findings is not a note, a passed proof becomes
+    a failed one.
+    """
     findings = (*result.findings, *found)
     bad = [finding for finding in findings if finding.severity != "note"]
     if not bad or result.outcome != "passed":
@@ -79,14 +82,18 @@ def with_findings(result: ProofResult, found: Iterable[ProofFinding]) -> ProofRe
 
 
 def _placed(measurement: Measurement, expected: Expected) -> Measurement:
-    """Add the model of the processor to the device ``cpu``. Only hosts with the same model are compared."""
+    """Add the processor's model to the device of a measurement on ``cpu``. Only hosts with the same model are
+    compared.
+    """
     if measurement.device == CPU and expected.processor:
         return replace(measurement, device=f"{CPU} ({expected.processor})")
     return measurement
 
 
 def against_baseline(host: HostProof, baseline: Baseline, max_loss: float) -> HostProof:
-    """Add a finding to a host for each figure that is worse than its baseline by more than ``max_loss``."""
+    """Add a finding to the results of ``host`` for each figure that is worse than its baseline by more than
+    ``max_loss``.
+    """
 
     def found(result: ProofResult) -> Iterator[ProofFinding]:
         for one in result.measurements:
@@ -106,16 +113,19 @@ def against_baseline(host: HostProof, baseline: Baseline, max_loss: float) -> Ho
 
 
 def doubtful(host: HostProof, compared: HostProof) -> frozenset[str]:
-    """The proofs that passed in ``host`` but failed in ``compared``, the same results after the comparison."""
+    """Return the keys of proofs that passed in ``host``, but failed in ``compared``, the same results after a
+    comparison.
+    """
     pairs = zip(host.results, compared.results, strict=True)
     return frozenset(one.proof for one, other in pairs if one.outcome == "passed" and other.outcome == "failed")
 
 
 def measured_again(first: HostProof, second: HostProof) -> HostProof:
-    """Combine two runs of proofs on a host: the results of ``first``, with the better figures of ``second``.
+    """Combine the results of two runs of proofs on a host: return the results of ``first`` with the better figures of
+    ``second``.
 
-    A host that was busy for a moment is slow only once. If a proof failed in ``second``, it has failed; if it was not
-    run in ``second``, the first result is used.
+    A host that was busy for a moment is slow in only one run. If a proof failed in ``second``, the combined result is
+    failed. If a proof was not run in ``second``, its result in ``first`` is used.
     """
     later = {result.proof: result for result in second.results if result.outcome in {"passed", "failed"}}
     return replace(first, results=tuple(_better_of(one, later.get(one.proof, one)) for one in first.results))
@@ -139,19 +149,19 @@ def _better_of(first: ProofResult, second: ProofResult) -> ProofResult:
 
 
 def each(host: HostProof, found: Callable[[ProofResult], Iterable[ProofFinding]]) -> HostProof:
-    """Add to a host the findings that ``found`` returns for each of its results."""
+    """Return ``host`` with the findings added that ``found`` returns for each of its results."""
     return replace(host, results=tuple(with_findings(result, found(result)) for result in host.results))
 
 
 def lost_part(now: float, then: float, better: Better) -> float:
-    """The part of the earlier figure ``then`` by which the figure ``now`` is worse; negative if it is better."""
+    """Return by which fraction of the earlier figure ``then`` the figure ``now`` is worse; negative if it is better."""
     if then == 0:
         return 0.0 if now == 0 or (better == "more") == (now > 0) else 1.0
     return ((then - now) if better == "more" else (now - then)) / abs(then)
 
 
 def shown(value: float, unit: str) -> str:
-    """A figure as text with four significant digits (more from 10,000 on) and its unit.
+    """Return a figure as text with four significant digits (more from 10,000 on) and its unit.
 
     >>> [shown(12345.678, "MB/s"), shown(0.98765, "")]
     ['12346 MB/s', '0.9877']

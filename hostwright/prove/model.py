@@ -1,4 +1,4 @@
-"""The values of proofs: programs to run on a host, their measurements, and findings. None of them does I/O.
+"""Dataclasses for proofs: the programs to run on a host, their measurements, and findings. They do no I/O.
 
 A role's folder may contain a module ``proofs``:
 
@@ -6,8 +6,8 @@ A role's folder may contain a module ``proofs``:
         clock = Program("clock.py", text(__file__, "clock.py"), interpreter=("python3",), arguments={"seconds": 5})
         return (Proof("clock", "chrony", clock, judge=steady, level="quick", time_limit_s=60, needs_gpu=False),)
 
-A program is one file. Its first argument is the path of a file with its arguments, a JSON object. It prints one JSON
-object per line:
+A program is one file. Its first argument is the path of a file that contains ``arguments`` as a JSON object. It prints
+one JSON object per line:
 
     {"measure": "offset", "value": 0.2, "unit": "ms", "device": "cpu", "better": "less"}
     {"error": "no server answers"}                 the proof fails
@@ -15,7 +15,7 @@ object per line:
     {"end": true}                                  last line of a complete output
 
 Without a GPU, measurements of a GPU have the value null and the device ``no GPU``. The program runs as root in an empty
-directory in which programs may be executed. The directory is removed afterwards.
+directory in which programs may be executed. The directory is removed when the program has ended.
 """
 
 from __future__ import annotations
@@ -46,11 +46,12 @@ _MODEL = re.compile(r"[^(]*\((.*)\)")
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One program file. ``interpreter`` runs it with two arguments: the paths of the file and of its arguments.
+    """The program of a proof: one file. ``interpreter`` runs it with two arguments: the path of the file, and the path
+    of a JSON file with ``arguments``.
 
-    With a ``compiler``, the program is built first, and then runs without an interpreter. In the compiler's words,
-    ``{source}`` and ``{program}`` stand for the paths of the file and of the compiled program. ``environment`` has
-    additional environment variables.
+    With a ``compiler``, the program is built first, and then runs without an interpreter. In the words of the
+    compiler's command, ``{source}`` and ``{program}`` stand for the paths of the file and of the compiled program.
+    ``environment`` has additional environment variables.
     """
 
     file: str
@@ -68,7 +69,7 @@ class Program:
 
     @property
     def sha256(self) -> str:
-        """The SHA-256 digest of the program's text in lowercase hex."""
+        """The SHA-256 digest of ``source`` in lowercase hex."""
         return sha256(self.source.encode()).hexdigest()
 
 
@@ -85,17 +86,17 @@ class Measurement:
 
     @property
     def number(self) -> float | None:
-        """The value if it is a number, else ``None``."""
+        """``value`` if it is a number, else ``None``."""
         return None if isinstance(self.value, bool | str) else self.value
 
     @property
     def compared(self) -> bool:
-        """Whether the value is a number that can be compared with those of other hosts."""
+        """Whether ``value`` is a number that can be compared with the values of other hosts."""
         return bool(self.better) and self.number is not None and self.device != NO_GPU
 
     @property
     def model(self) -> str:
-        """The model of the device: the text in parentheses after its name. Without parentheses, the device itself."""
+        """The model of the device: the text in parentheses in ``device``. Without parentheses, it is ``device``."""
         match = _MODEL.fullmatch(self.device)
         return match[1] if match else self.device
 
@@ -113,18 +114,24 @@ class Measurements:
         return len(self.each)
 
     def named(self, name: str) -> tuple[Measurement, ...]:
-        """The measurements with this name, one for each device. Those for the device ``no GPU`` are omitted."""
+        """Return the measurements with the name ``name``, one for each device. Measurements for the device ``no GPU``
+        are omitted.
+        """
         return tuple(each for each in self.each if each.name == name and each.device != NO_GPU)
 
     def number(self, name: str, device: str = "") -> float | None:
-        """The first number with this name from a device whose name starts with ``device``, or ``None``."""
+        """Return the first number with the name ``name`` of a device whose name starts with ``device``; ``None``
+        without one.
+        """
         found = (each.number for each in self.named(name) if each.device.startswith(device))
         return next(found, None)
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The properties that a host's measurements should match. ``cards`` is ``None`` if they could not be read."""
+    """The properties of a host that its measurements should match. ``cards`` is ``None`` if the cards could not be
+    read.
+    """
 
     host: str
     cards: tuple[Gpu, ...] | None = None
@@ -137,7 +144,9 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class ProofFinding:
-    """One conclusion from measurements. ``proof`` is ``layer.name``; Hostwright adds it if it is empty."""
+    """One conclusion from a proof's measurements on one device. ``proof`` is the proof's key ``layer.name``. If
+    ``proof`` is empty, Hostwright sets it.
+    """
 
     sentence: str
     device: str
@@ -148,13 +157,15 @@ class ProofFinding:
 
 
 def nothing(_measured: Measurements, _expected: Expected) -> tuple[ProofFinding, ...]:
-    """The judge of a proof that passes whenever its program succeeds: no findings."""
+    """Return no findings: ``judge`` of a proof that passes whenever its program succeeds."""
     return ()
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """A proof of a layer: a program to run, and the function ``judge`` for its measurements, which must be pure."""
+    """A proof of a layer: a program to run on a host, and the pure function ``judge``, which returns findings about its
+    measurements.
+    """
 
     name: str
     layer: str
@@ -178,21 +189,25 @@ class Proof:
 
     @property
     def key(self) -> str:
-        """The name of the proof with its layer, such as ``network.dense``."""
+        """The name of the proof after the name of its layer, such as ``network.dense``."""
         return f"{self.layer}.{self.name}"
 
     def among(self, peers: Sequence[str], index: int) -> Proof:
-        """The proof for one of several hosts, with ``peers`` and ``index`` added to its program's arguments."""
+        """Return this proof for one of several hosts that run it at the same time. ``peers`` and ``index`` are added to
+        its program's arguments.
+        """
         arguments = {**self.program.arguments, "peers": list(peers), "index": index}
         return replace(self, program=replace(self.program, arguments=arguments))
 
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """A script that reads the temperatures of a role's cards during proofs: ``WATCH`` in the module ``proofs``.
+    """A script that reads the temperatures of a role's cards during proofs. A role's module ``proofs`` defines it as
+    ``WATCH``.
 
-    ``script`` is POSIX sh. For each card it prints the device (``GPU-6e2c…``), the temperature, and the temperature at
-    which a proof must stop, in whole degrees Celsius, separated by tabs. It must end within 10 s.
+    ``script`` is POSIX sh. It prints one line per card, with tabs between values: the device (``GPU-6e2c…``), the
+    temperature, and the temperature at which a proof must stop. Temperatures are in whole degrees Celsius. The script
+    must end within 10 s.
     """
 
     script: str
@@ -200,7 +215,7 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class ProofResult:
-    """The result of one proof on one host. ``sentence`` is the reason if it failed or was not run."""
+    """The result of one proof on one host. ``sentence`` is the reason if the proof failed or was not run."""
 
     proof: str  #: name of the proof with its layer, such as ``network.dense``
     outcome: Outcome

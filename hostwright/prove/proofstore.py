@@ -1,6 +1,6 @@
-"""Proof data stored on this machine: figures in the history of audits, and the baselines of hosts.
+"""Stores the results of proofs on this machine: figures in the history of audits, and the baselines of hosts.
 
-If the history cannot be used, a warning is printed and the proofs continue.
+If the history cannot be used, Hostwright prints a warning and continues the proofs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MOST_POINTS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class PastFigure:
-    """One figure from an earlier proof of a host. ``at`` is in seconds since 1970."""
+    """One figure from an earlier proof of a host. ``at`` is the time of the proof in seconds since 1970."""
 
     host: str
     proof: str
@@ -44,18 +44,18 @@ class PastFigure:
 
 
 class ProofHistory:
-    """The figures of all inventories on this machine, in the directory ``root``.
+    """The history of figures of all inventories on this machine, a file in the directory ``root``.
 
-    Raises ``HostwrightError`` if the file cannot be used.
+    Its methods raise ``HostwrightError`` if the file cannot be used.
     """
 
     def __init__(self, root: Path):
         self.path = root / FILE
 
     def add(self, fleet: FleetProof, *, baseline: bool = False) -> None:
-        """Write the results of a run in one transaction.
+        """Write the results ``fleet`` of a run to the history in one transaction.
 
-        With ``baseline``, the figures of proofs without findings become the hosts' baselines.
+        With ``baseline``, the figures of passed proofs become the hosts' baselines.
         """
         at, place = epoch(fleet.at), place_of(fleet.inventory)
         with opened(self.path, write=True) as db:
@@ -69,7 +69,7 @@ class ProofHistory:
             _prune(db, at)
 
     def baseline(self, inventory: str | Path, host_name: str) -> Baseline:
-        """The baseline figures of a host; empty if it has none."""
+        """Return the baseline figures of a host of an inventory; empty if it has none."""
         with opened(self.path, write=False) as db:
             query = "SELECT proof, name, device, at, value FROM baseline WHERE inventory = ? AND host = ?"
             rows = db.execute(query, (inventory_id(db, inventory), host_name)).fetchall()
@@ -79,7 +79,9 @@ class ProofHistory:
         }
 
     def past(self, inventory: str | Path, hosts: Collection[str], since: int) -> tuple[PastFigure, ...]:
-        """The figures of these hosts since the time ``since`` (in seconds since 1970), the oldest first."""
+        """Return the figures of these hosts of an inventory since the time ``since`` (in seconds since 1970), the
+        oldest first.
+        """
         query = (
             "SELECT host, proof.proof, name, device, unit, at, value FROM proof JOIN measured "
             "ON measured.proof = proof.id WHERE inventory = ? AND at >= ? AND better != '' ORDER BY proof.id LIMIT ?"
@@ -100,7 +102,9 @@ def _write(db: sqlite3.Connection, of: tuple[int, str, int, str], result: ProofR
 
 
 def _keep(db: sqlite3.Connection, of: tuple[int, str, str], at: int, result: ProofResult) -> None:
-    """Replace all baseline figures of a proof on a host, since a card may have been replaced."""
+    """Replace all baseline figures of a proof on a host by those of ``result``. Old figures may be of a card that the
+    host no longer has.
+    """
     db.execute("DELETE FROM baseline WHERE inventory = ? AND host = ? AND proof = ?", of)
     figures = ((*of, one.name, one.device, at, one.number) for one in _figures(result) if one.better)
     db.executemany("INSERT INTO baseline VALUES (?, ?, ?, ?, ?, ?, ?)", figures)
@@ -117,7 +121,7 @@ def _prune(db: sqlite3.Connection, now: int) -> None:
 
 
 class ProofStore:
-    """The proof history of one inventory. ``warn`` is called at most once, if it cannot be used."""
+    """The history of proofs of one inventory. If it cannot be used, ``warn`` is called once."""
 
     def __init__(self, roster: Roster, targets: Targets, secrets: Sequence[Secret], warn: Callable[[str], None]):
         self._inventory = str(roster.path)
@@ -126,7 +130,7 @@ class ProofStore:
         self._history = ProofHistory(state_root())
 
     def clean(self, host: HostProof) -> HostProof:
-        """The results of a host with secrets masked."""
+        """Return the results of a host with secrets masked."""
         text = self._redactor.text
         return replace(host, sentence=text(host.sentence), results=tuple(map(self._cleaned, host.results)))
 
@@ -143,14 +147,16 @@ class ProofStore:
         return replace(result, sentence=text(result.sentence), measurements=measurements, findings=findings)
 
     def add(self, fleet: FleetProof, *, baseline: bool) -> None:
-        """Add a run to the history. If this fails, warn once and continue."""
+        """Add the results of a run to the history. If this fails, warn once and continue."""
         self._attempt(lambda: self._history.add(fleet, baseline=baseline))
 
     def baseline(self, name: str) -> Baseline:
-        """The baseline figures of a host; empty if the history cannot be read."""
+        """Return the baseline figures of the host ``name``; empty if the history cannot be read."""
         return self._attempt(lambda: self._history.baseline(self._inventory, name)) or {}
 
     def past(self, fleet: FleetProof) -> tuple[PastFigure, ...]:
-        """The figures of the hosts of a run in the last ``PLOT_DAYS`` days, including this run."""
+        """Return the figures of the hosts in ``fleet`` from the last ``PLOT_DAYS`` days before the run, including the
+        run.
+        """
         since, hosts = epoch(fleet.at) - PLOT_DAYS * DAY_S, {host.host for host in fleet.hosts}
         return self._attempt(lambda: self._history.past(self._inventory, hosts, since)) or ()

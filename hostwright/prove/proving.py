@@ -1,4 +1,6 @@
-"""Prove many hosts in parallel as one recorded run. Compare them with their baselines and peers."""
+"""Runs the proofs of many hosts in parallel as one recorded run, and compares the hosts with their baselines and
+peers.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ BAD: tuple[Outcome, ...] = ("failed", "not run")  #: outcomes that prevent a hos
 
 @dataclass(frozen=True, slots=True)
 class ProveOptions:
-    """The proofs to run, and whether their figures become the baselines of the hosts."""
+    """Options of a run of proofs: the proofs to run, and whether their figures become the baselines of the hosts."""
 
     level: Level = "full"
     names: tuple[str, ...] = ()  #: names of proofs (``network.dense``) or layers to run; empty: all
@@ -56,7 +58,7 @@ class ProveOptions:
 
 @dataclass(frozen=True, slots=True)
 class Proved:
-    """A recorded run of proofs, and the figures of the last ``PLOT_DAYS`` days."""
+    """The result of a recorded run of proofs, with the figures of its hosts from the last ``PLOT_DAYS`` days."""
 
     fleet: FleetProof
     ended: RunResults[HostProof]
@@ -69,7 +71,7 @@ class Proved:
 
 
 def chosen(target: TargetHost, options: ProveOptions) -> tuple[Proof, ...]:
-    """The proofs of a host that these options select."""
+    """Return the proofs of a host that ``options`` select."""
     names = set(options.names)
     return tuple(
         proof
@@ -79,9 +81,9 @@ def chosen(target: TargetHost, options: ProveOptions) -> tuple[Proof, ...]:
 
 
 def due_on(targets: Targets, options: ProveOptions) -> dict[str, tuple[Proof, ...]]:
-    """The proofs of each host.
+    """Return host name → proofs that ``options`` select for the host.
 
-    A proof that needs more hosts than available is omitted, unless it is selected by name.
+    A proof that needs more hosts than have it is omitted, unless ``options`` has its name.
     """
     due = {target.name: chosen(target, options) for target in targets}
     able = Counter(proof.key for proofs in due.values() for proof in proofs)
@@ -92,7 +94,7 @@ def due_on(targets: Targets, options: ProveOptions) -> dict[str, tuple[Proof, ..
 
 
 def check_names(targets: Targets, options: ProveOptions) -> None:
-    """Raise ``InputError`` for an unknown name of a proof or layer, and if no host has a selected proof."""
+    """Raise ``InputError`` if ``options`` has an unknown name of a proof or layer, or selects no proof of any host."""
     every = [proof for target in targets for proof in proofs_of(target)]
     known = sorted({name for proof in every for name in (proof.key, proof.layer)})
     for name in options.names:
@@ -104,10 +106,10 @@ def check_names(targets: Targets, options: ProveOptions) -> None:
 
 
 def prove(run: Run, options: ProveOptions) -> Proved:
-    """Prove each host of a run, and record the results.
+    """Run the proofs of each host of ``run``, and record the results.
 
     Raises ``InputError`` for an unknown proof before any host is contacted. After Ctrl-C, raises ``Interrupted`` with
-    the measurements until then.
+    the results so far.
     """
     targets = run.targets
     check_names(targets, options)
@@ -166,10 +168,10 @@ class _Each:
         at_once: int = 0,
         later: Mapping[str, tuple[Proof, ...]] = MappingProxyType({}),
     ) -> Results[HostProof]:
-        """Run the proofs ``due`` of each host, and return their results.
+        """Run the proofs ``due``, by host name, and return their results.
 
-        Results also contain the proofs of ``later`` that cannot run on a host. ``at_once`` is the maximum number of
-        hosts in parallel, 0 for all.
+        ``later`` are proofs that run later. The results contain those that cannot run on their host. ``at_once`` is the
+        maximum number of hosts in parallel, 0 for all.
         """
         stop = self.run.connections.close
         prove = lambda name: self._prove(name, due[name], later.get(name, ()))  # noqa: E731
@@ -188,7 +190,9 @@ class _Each:
 def _together(
     each: _Each, targets: Targets, due: Mapping[str, tuple[Proof, ...]], results: Results[HostProof]
 ) -> Results[HostProof]:
-    """Run the proofs that need several hosts at the same time, one after the other, and add their results."""
+    """Run the proofs ``due``, which need several hosts at the same time, one proof after the other. Return ``results``
+    with their results added.
+    """
     proved = {host.host: host for host in results.values}
     errors = {error.host: error for error in results.errors}
     for key in dict.fromkeys(proof.key for proofs in due.values() for proof in proofs):
@@ -219,7 +223,9 @@ def _judged(
     began: datetime,
     again: Sequence[Collection[HostProof]] = (),
 ) -> tuple[HostProof, ...]:
-    """Compare all hosts with their baselines and peers. A host with an error has its text."""
+    """Compare all hosts with their baselines and peers, and return their results. The result of a host with an error
+    has the error text.
+    """
     proved = {host.host: host for host in results.values}
     sentences = {error.host: error.sentence for error in results.errors}
     leads = {error.host: error.lead for error in results.errors}
@@ -246,7 +252,9 @@ def _record(run: Run, hosts: Collection[HostProof], results: Results[HostProof])
 
 
 def exit_status(hosts: Collection[HostProof], *, stopped: bool = False) -> int:
-    """The exit status: 1 if a host was not read or a proof not run, else 3 if a proof failed, else 0."""
+    """Return the exit status of a run of proofs: 1 if it was stopped, a host could not be read or a proof could not be
+    run; else 3 if a proof failed; else 0.
+    """
     statuses = {host.status for host in hosts}
     if stopped or "unread" in statuses or any(not_run(host) for host in hosts):
         return FAILED
@@ -255,9 +263,9 @@ def exit_status(hosts: Collection[HostProof], *, stopped: bool = False) -> int:
 
 @dataclass(frozen=True)
 class ProofsPass:
-    """The acceptance check (``Accept``) of other commands: they accept a host if its proofs of a level pass.
+    """An acceptance check (``Accept``) for runs of other commands: a host is accepted if its proofs of a level pass.
 
-    Each host is judged alone and against its baseline. Proofs that run on several hosts at once are omitted.
+    Each host is judged on its own and against its baseline. Proofs that run on several hosts at once are omitted.
     """
 
     store: ProofStore
@@ -265,9 +273,10 @@ class ProofsPass:
 
     @classmethod
     def of(cls, run: Run) -> Self | None:
-        """The check for the proofs of the level that the run's request selects; ``None`` if it selects none.
+        """Return the check for proofs of the level in the run's request; ``None`` if the request has no level.
 
-        Raises ``InputError`` if no host has such a proof, or a host has an invalid variable.
+        Raises ``InputError`` if no host has a proof of this level, or if a host's variable for the largest loss is
+        invalid.
         """
         if not run.request.prove:
             return None
@@ -278,7 +287,9 @@ class ProofsPass:
         return cls(_store(run), options)
 
     def accept(self, run: Run, target: TargetHost, *, locked: bool) -> tuple[Acceptance, ...]:
-        """Run the proofs, and return the result of each. Raises ``NotAccepted`` if a proof failed or was not run."""
+        """Run the proofs on ``target``, and return the result of each proof. Raises ``NotAccepted`` if a proof failed
+        or was not run.
+        """
         proofs = tuple(proof for proof in chosen(target, self.options) if proof.hosts == 1)
         if not proofs:
             raise NotAccepted(target.name, f"none of its roles has a {self.options.level} proof")
@@ -306,7 +317,7 @@ class ProofsPass:
 
 
 def accepted(host: HostProof) -> tuple[Acceptance, ...]:
-    """The result of each proof of a proved host. Raises ``NotAccepted`` if a proof failed or was not run. Pure."""
+    """Return the result of each proof in ``host``. Raises ``NotAccepted`` if a proof failed or was not run. Pure."""
     came = tuple(Acceptance(result.proof, result.outcome, result.sentence) for result in host.results)
     bad = sorted((one for one in came if one.outcome in BAD), key=lambda one: BAD.index(one.outcome))
     if not bad:
@@ -317,5 +328,5 @@ def accepted(host: HostProof) -> tuple[Acceptance, ...]:
 
 
 def not_run(host: HostProof) -> tuple[str, ...]:
-    """The proofs that could not be run on a host."""
+    """Return the keys of the proofs that could not be run on a host."""
     return tuple(result.proof for result in host.results if result.outcome == "not run")

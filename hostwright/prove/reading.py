@@ -1,4 +1,4 @@
-"""Parse the output of a proof's program into measurements. The output is untrusted."""
+"""Parses the output of a proof's program into measurements. The output is untrusted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ _BETTER: dict[object, Better] = {"more": "more", "less": "less", "": "", None: "
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """The parsed output of a program: measurements, errors, whether it is complete, and why it is invalid."""
+    """The parsed output of a proof's program: measurements, errors, whether the output is complete, and why it is
+    invalid.
+    """
 
     measurements: Measurements
     errors: tuple[str, ...] = ()
@@ -34,7 +36,7 @@ class Printed:
 
 
 def read(text: str) -> Printed:
-    """Parse the output of a program. Lines that are not JSON objects are ignored.
+    """Parse the output of a proof's program. Lines that are not JSON objects are ignored.
 
     A JSON object after the end line makes the output invalid (``broken``).
 
@@ -65,7 +67,7 @@ def read(text: str) -> Printed:
 
 
 def _rows(text: str) -> Iterator[dict[str, Any]]:
-    """The JSON objects in these lines; other lines are skipped."""
+    """Yield the JSON objects in the lines of ``text``; other lines are skipped."""
     for number, line in enumerate(text.split("\n")):
         if number >= MOST_LINES:
             return
@@ -75,7 +77,7 @@ def _rows(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _measurement(row: dict[str, Any]) -> Measurement | str:
-    """The measurement in a JSON object, or the reason why it is invalid."""
+    """Return the measurement in the JSON object ``row``, or an error text if it is invalid."""
     name, value, unit, device = (row.get(key) for key in ("measure", "value", "unit", "device"))
     better = row.get("better", "")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
@@ -91,7 +93,9 @@ def _measurement(row: dict[str, Any]) -> Measurement | str:
 
 
 def _trouble(value: Any, unit: Any, where: str, better: Any) -> str:
-    """The reason why a measurement is invalid; empty if it is valid."""
+    """Return the reason why a measurement with these values is invalid; empty if it is valid. ``where`` is the
+    device.
+    """
     if not where:
         return "the device is missing"
     if unit is not None and not isinstance(unit, str):

@@ -22,7 +22,7 @@ LEFT_SETTLED = "interrupted. The changes shown above are complete; the keys of a
 
 @dataclass(frozen=True, slots=True)
 class OfferedKey:
-    """The key that a host presents, and its keys in known_hosts."""
+    """The host key that a host presents, and the keys that known_hosts has for this host."""
 
     host: str
     offered: HostKey
@@ -58,7 +58,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class KeyResults:
-    """Results of ``trust`` or ``forget`` for many hosts, and the errors of the others."""
+    """Results of ``trust`` or ``forget``, one for each host without an error, and the errors of the other hosts."""
 
     told: tuple[Told, ...]
     errors: tuple[HostError, ...]
@@ -71,7 +71,7 @@ def trust(
     ask: Callable[[str], str] | None = None,
     tell: Callable[[Told], None] = lambda _: None,
 ) -> KeyResults:
-    """Replace the recorded keys of hosts by the keys that the hosts present, if a source confirms those.
+    """Replace the recorded keys of hosts by the keys that the hosts present, if a source confirms each new key.
 
     ``fingerprint`` is the new key's fingerprint, for a single host. ``ask`` asks the operator a question. ``tell`` is
     called with each result as soon as its key is recorded.
@@ -99,7 +99,7 @@ def trust(
 
 
 def forget(targets: Targets, *, tell: Callable[[Told], None] = lambda _: None) -> KeyResults:
-    """Delete the recorded keys of hosts from known_hosts. No host is contacted."""
+    """Delete the recorded keys of hosts from known_hosts, and call ``tell`` with each result. No host is contacted."""
     read_console_commands(targets)
     return _one_by_one([partial(_forget, target) for target in targets], tell)
 
@@ -107,9 +107,9 @@ def forget(targets: Targets, *, tell: Callable[[Told], None] = lambda _: None) -
 def _one_by_one(
     works: Sequence[Callable[[], Told]], tell: Callable[[Told], None], before: Sequence[HostError] = ()
 ) -> KeyResults:
-    """Run the tasks one after another; collect results and, in addition to ``before``, errors.
+    """Call ``works`` one after another; return their results and errors, with the errors ``before`` in front.
 
-    Raises ``Interrupted`` with the results so far.
+    ``tell`` is called with each result. Raises ``Interrupted`` with the results so far, if the operator presses Ctrl-C.
     """
     told, errors = list[Told](), list(before)
     for work in works:
@@ -130,7 +130,10 @@ def _one_by_one(
 
 
 def read_console_commands(targets: Targets) -> dict[str, str]:
-    """Host → command for its console, read before any host is contacted. Raises ``InputErrors`` with all mistakes."""
+    """Return host → command that prints the host's public keys from its console.
+
+    Call it before any host is contacted. Raises ``InputErrors`` with all invalid settings.
+    """
     mistakes, commands = Mistakes(), dict[str, str]()
     for name, target in targets.by_name.items():
         with mistakes:

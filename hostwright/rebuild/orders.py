@@ -1,4 +1,4 @@
-"""``power``: orders to the BMCs of hosts (on, off, cycle, status), refused if they would disturb work."""
+"""Command ``power``: orders to the BMCs of hosts (on, off, cycle, status), refused if they would disturb work."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ LEADS_ON = f"; {Command('runs.show', run='{run}')} shows what was done"
 
 @dataclass(frozen=True, slots=True)
 class Powered:
-    """Result of an order for one host."""
+    """Result of the command ``power`` for one host."""
 
     host: str
     order: str
@@ -69,7 +69,7 @@ class Powered:
 
 @dataclass(frozen=True, slots=True)
 class Boot:
-    """Boot source for the next start only: one of ``BOOTS``, or empty for the firmware's setting."""
+    """Boot source for a host's next start only: one of ``BOOTS``, or empty for the firmware's setting."""
 
     source: str = ""
     image: str = ""  #: URL of the image for the source ``media``
@@ -90,7 +90,7 @@ class Order:
     force: bool = False
 
     def check(self) -> None:
-        """Raise ``InputError`` for an unknown order, or an invalid combination of order, boot source and ``force``."""
+        """Raise ``InputError`` for an unknown order, or an invalid combination of order, boot source and image."""
         if self.name not in ORDERS:
             raise InputError(f"unknown order {self.name!r:.40}; {suggestion(self.name, ORDERS)}", "power")
         if self.boot.source and self.boot.source not in BOOTS:
@@ -106,7 +106,7 @@ class Order:
 
 
 def power(run: Run, order: Order) -> RunResults[Powered]:
-    """Carry out an order on each host of a run. The journal records the run, unless the order is ``status``."""
+    """Carry out ``order`` on each host of ``run``. The journal records the run, unless the order is ``status``."""
     order.check()
     by_name, bmcs = run.targets.by_name, read_bmcs(run.targets)
 
@@ -139,7 +139,10 @@ def power(run: Run, order: Order) -> RunResults[Powered]:
 
 
 def read_bmcs(targets: Targets) -> dict[str, Bmc]:
-    """Host → settings of its BMC, read before any host is changed. Raises ``InputErrors`` for hosts without a BMC."""
+    """Return host → settings of its BMC. Raises ``InputErrors`` for hosts without a BMC or with invalid settings.
+
+    Call it before any host is changed.
+    """
     mistakes, bmcs = Mistakes(), dict[str, Bmc]()
     for name, target in targets.by_name.items():
         with mistakes:
@@ -190,7 +193,7 @@ def _apply(controller: Controller, order: Order) -> None:
 
 
 def _allowed(connections: Connections, target: TargetHost, order: str) -> tuple[str, ...]:
-    """Check on the host whether an order would disturb work; return notes for the operator.
+    """Check on the host ``target`` whether ``order`` would disturb work; return notes for the operator.
 
     Raises ``Refused`` if it would, or if the host answers but cannot be checked. For a host that does not answer, the
     order is allowed, with a note.
@@ -215,7 +218,10 @@ def _unseen(target: TargetHost, error: HostError, order: str) -> Refused:
 
 
 def refuse(host: str, facts: Facts, at_work: AtWork, order: str, now: datetime) -> None:
-    """Raise ``Locked`` if an operator or a run has locked the host, and ``Refused`` if work on it forbids an order."""
+    """Raise an error if ``order`` must not be sent to ``host`` at the time ``now``.
+
+    The error is ``Locked`` if an operator or a run has locked the host, and ``Refused`` if work on the host forbids it.
+    """
     forbidden = locks.forbids(locks.operator_lock(facts), operator(), now)
     if forbidden:
         raise Locked(host, forbidden)

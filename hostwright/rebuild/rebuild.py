@@ -28,7 +28,7 @@ _Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 @dataclass(frozen=True, slots=True)
 class Rebuild:
-    """Record of one rebuild of one host. ``at`` is its start (aware; UTC by convention).
+    """Record of one rebuild of one host. ``at`` is the time of its start (with a time zone; UTC by convention).
 
     ``ways`` are the methods that were carried out, in order, and ``reasons`` the sentences that explain them. ``rules``
     are the names of the rules behind the reasons, by which later rebuilds find a recurring failure. ``sentence``

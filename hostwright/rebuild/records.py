@@ -28,10 +28,10 @@ _FORM = (
 
 
 class Records:
-    """Rebuilds of one inventory's hosts. Usable from any thread and process; no file stays open between calls.
+    """Stored rebuilds of one inventory's hosts. Usable from any thread; no file stays open between calls.
 
-    ``root`` is the state directory (``journal.state_root()``). An unusable file raises ``HostwrightError`` with a fix;
-    reads do not create a missing file.
+    ``root`` is the state directory (``journal.state_root()``). Methods raise ``HostwrightError`` with a fix if the file
+    is unusable. Reads do not create a missing file.
     """
 
     def __init__(self, root: Path, inventory: str | Path):
@@ -39,7 +39,7 @@ class Records:
         self._place = place_of(inventory)
 
     def add(self, rebuild: Rebuild) -> None:
-        """Write a rebuild and flush it to disk; also delete records that are older than ``KEEP``."""
+        """Store the record ``rebuild`` and flush it to disk; also delete records that are older than ``KEEP``."""
         at = rebuild.at.timestamp()
         row = (self._place, rebuild.host, at, adapter(Rebuild).dump_json(rebuild, ensure_ascii=True).decode())
         with _opened(self.path, write=True) as db:
@@ -63,7 +63,7 @@ class Records:
 
 
 def _prepare(db: sqlite3.Connection) -> None:
-    """Create the tables in a new file. Raises ``InputError`` for a file of another program or a newer version."""
+    """Create the tables in a new database. Raises ``InputError`` for one of another program or a newer version."""
     version = db.execute("PRAGMA user_version").fetchone()[0]
     if version > VERSION:
         raise InputError(

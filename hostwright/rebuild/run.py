@@ -49,7 +49,10 @@ ENDED: Mapping[Outcome, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """Host → decision on its rebuild; ``errors`` are from hosts without a decision, which are not rebuilt."""
+    """Decisions about the rebuild of hosts, by host. ``errors`` are from hosts that could not be diagnosed.
+
+    Hosts without a decision are not rebuilt.
+    """
 
     of: Mapping[str, Decision]
     errors: tuple[HostError, ...] = ()
@@ -67,17 +70,21 @@ class Rebuilt:
 
 
 def decide(run: Run, start: Start | None) -> Decisions:
-    """Diagnose all hosts of a run, and decide how to rebuild each. Nothing is changed or recorded."""
+    """Diagnose all hosts of ``run``, and decide how to rebuild each. Nothing is changed or recorded.
+
+    ``start`` is the method that the operator requested with ``--from``, if any.
+    """
     with SeedServers() as servers:
         rebuilds = _Rebuilds(run, servers)
         return rebuilds.decide(rebuilds.of_hosts(start))
 
 
 def rebuild(run: Run, start: Start | None, ask: Ask | None, decided: Callable[[Decisions], None]) -> Rebuilt:
-    """Diagnose the hosts of a run, decide how to rebuild each, and rebuild them.
+    """Diagnose the hosts of ``run``, decide how to rebuild each, and rebuild them.
 
-    Before any host is changed, ``decided`` receives all decisions, and ``ask`` asks for consent to methods that end
-    work. With ``prove`` in the request, a host returns to service only after the proofs of that level pass.
+    ``start`` is the method that the operator requested with ``--from``, if any. Before any host is changed, ``decided``
+    receives all decisions, and ``ask`` asks for consent to methods that end work. With ``prove`` in the request, a host
+    returns to service only after the proofs of that level pass.
     """
     refuse_overwriting(run.targets.by_name if start == "reinstall" else (), run.request, ask)
     limits, accept = read_limits(run.request, len(run.targets)), ProofsPass.of(run)
@@ -123,15 +130,15 @@ class _Rebuilds:
 
     @property
     def records(self) -> Records:
-        """Records of earlier rebuilds on this machine."""
+        """Records of earlier rebuilds, stored on this machine."""
         return Records(state_root(), self.run.roster.path)
 
     def of_hosts(self, start: Start | None) -> dict[str, HostRebuild]:
-        """Host → its rebuild, which has not begun."""
+        """Return host → its ``HostRebuild``, which has not begun."""
         return {target.name: HostRebuild(self.tools(target), start) for target in self.run.targets}
 
     def decide(self, rebuilds: Mapping[str, HostRebuild]) -> Decisions:
-        """Diagnose all hosts; nothing is changed."""
+        """Diagnose the hosts of ``rebuilds``, and decide how to rebuild each. Nothing is changed."""
         try:
             looked = on_each(
                 tuple(rebuilds), lambda name: self.diagnose(rebuilds[name]), stop=self.run.connections.close
@@ -144,7 +151,7 @@ class _Rebuilds:
         return Decisions(dict(looked.values), looked.errors)
 
     def tools(self, target: TargetHost) -> Tools:
-        """Functions and values for the rebuild of one host."""
+        """Return the functions and values for the rebuild of the host ``target``."""
         ways = _ways(target)
         return Tools(
             run=self.run,
@@ -163,7 +170,7 @@ class _Rebuilds:
         return rebuild.name, rebuild.diagnose()
 
     def apply(self, rebuild: HostRebuild, decision: Decision) -> Rebuild:
-        """Carry out one host's rebuild and record it."""
+        """Carry out ``decision`` for one host; record and return its rebuild."""
         done = rebuild.run(decision)
         if ENDED[done.outcome] != "failed":
             self._finish_installation(self.run.targets.by_name[rebuild.name])
@@ -178,14 +185,17 @@ class _Rebuilds:
         return Installer(self.run, target, ways.open_bmc, self.servers, Clock())
 
     def _finish_installation(self, target: TargetHost) -> None:
-        """Replace a seed's host key that the host still uses after an installation. A failure only adds a note."""
+        """Replace the host key from a seed, if the host still uses it after an installation.
+
+        If that fails, only a note is emitted.
+        """
         try:
             self._installer(target, _ways(target)).finish()
         except HostError as error:
             self.run.emit(Note(target.name, f"the host still uses the host key from its seed: {error.sentence}"))
 
     def _trust(self, target: TargetHost, error: HostKeyMismatch) -> None:
-        """Record the new host key if the console confirms it. The operator is not asked during a run."""
+        """Record the new host key in ``error`` if the host's console confirms it. The operator is not asked."""
         if error.offered is None:
             raise error  # An error without ``offered`` is about the key of a jump host.
         before = known(target.host, target.options)
@@ -227,14 +237,17 @@ def consent(decisions: Mapping[str, Decision], request: Request, ask: Ask | None
 
 
 def refuse_overwriting(hosts: Iterable[str], request: Request, ask: Ask | None) -> None:
-    """Raise ``InputError`` if disks of these hosts may be overwritten, without ``ask`` and without ``--yes``."""
+    """Raise ``InputError`` if disks of ``hosts`` may be overwritten, with neither ``ask`` nor ``--yes`` for consent."""
     if (names := [*hosts]) and ask is None and not request.yes:
         what = f"this rebuild may install a new operating system, which overwrites disks ({counted(names)})"
         raise unasked(what)
 
 
 def consequences(decisions: Mapping[str, Decision]) -> Iterator[str]:
-    """Sentences for the question: effects of methods that end work, and hosts that may be reinstalled later."""
+    """Yield sentences for the question to the operator about ``decisions``.
+
+    They name the effects of methods that end work, and the hosts that may be reinstalled later.
+    """
     hosts_by_way: dict[str, list[str]] = {}
     for host, decision in decisions.items():
         if decision.refusal:
@@ -247,6 +260,6 @@ def consequences(decisions: Mapping[str, Decision]) -> Iterator[str]:
 
 
 def overwritten(decisions: Mapping[str, Decision]) -> list[str]:
-    """Names of hosts whose disks the decided method, or one that may follow, overwrites."""
+    """Return the hosts whose disks are overwritten by the decided method, or by a method that may follow."""
     ways = {host: (each.way, *each.escalation) for host, each in decisions.items() if not each.refusal}
     return [host for host, each in ways.items() if "reinstall" in each]

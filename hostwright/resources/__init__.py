@@ -1,6 +1,6 @@
-"""States, conditions, the types of their fields, and shared probes: everything that authors of roles import.
+"""Everything that authors of roles import: states, conditions, the types of their fields, and shared probes.
 
-A state that only one layer needs is in the folder of its role.
+A state that only one role uses is in the folder of that role.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""States for hosts that meet a condition, states that only a script can reach, and requirements for hosts."""
+"""The states ``When`` (for some hosts), ``Script`` (commands) and ``Require`` (refuses hosts), and conditions."""
 
 from __future__ import annotations
 

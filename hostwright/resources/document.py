@@ -1,6 +1,7 @@
 """Generator of docs/resources.md, from the docstrings of states. Run ``python -m hostwright.resources.document``.
 
-Each public state of this package has a section: the import, the meaning, the fields, and an example that is a test.
+Each public state of ``hostwright.resources`` has a section: the import, the meaning, the fields, and an example that is
+a test.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ Each section describes
 
 
 def document(entries: Iterable[CatalogueEntry]) -> str:
-    """Markdown page that describes these states and conditions."""
+    """Markdown page that describes the states and conditions in ``entries``."""
     return "\n".join(_parts(tuple(entries)))
 
 
@@ -107,7 +108,7 @@ def _section(entry: CatalogueEntry) -> str:
 
 
 def _prose(text: str) -> str:
-    """Paragraphs of a docstring, each joined to one line as GitHub does; lists stay lists."""
+    """Return the docstring ``text`` as Markdown, with each paragraph joined to one line; lists stay lists."""
     paragraphs = (re.sub(r"\n(?!- )", " ", paragraph) for paragraph in text.split("\n\n"))
     return "\n\n".join(markdown(re.sub(r" {2,}", " ", paragraph)) for paragraph in paragraphs)
 
@@ -162,7 +163,7 @@ class CatalogueEntry:
 
     @property
     def family(self) -> str:
-        """Part of the package that contains the class: ``files``, ``conditions``."""
+        """Module or subpackage of ``hostwright.resources`` with the class, such as ``conditions`` or ``files``."""
         return self.module.removeprefix(f"{package.__name__}.").partition(".")[0]
 
     @property
@@ -206,7 +207,7 @@ class CatalogueEntry:
         return tuple((field, known.get(field.name, "")) for field in fields(self.cls))
 
     def values(self) -> Iterator[CatalogueEntry]:
-        """Dataclasses of this package, other than states and conditions, that are types of the fields."""
+        """Entries of the dataclasses that are types of this class's fields, except states and conditions."""
         hints = typing.get_type_hints(self.cls)
         named = (cls for field in fields(self.cls) for cls in _classes(hints[field.name]))
         for cls in dict.fromkeys(named):
@@ -222,13 +223,13 @@ def default_of(field: Field[Any]) -> Any:
 
 
 def modules() -> Iterator[ModuleType]:
-    """All modules of this package, sorted by name."""
+    """All modules of ``hostwright.resources``, sorted by name."""
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         yield import_module(module.name)
 
 
 def entries() -> tuple[CatalogueEntry, ...]:
-    """All states and conditions of this package, sorted by name."""
+    """Entries of all states and conditions in ``hostwright.resources``, sorted by name."""
     candidates = (CatalogueEntry(cls) for module in modules() for cls in vars(module).values() if _is_of(cls, module))
     return tuple(
         sorted((entry for entry in candidates if entry.is_state or entry.is_condition), key=lambda entry: entry.name)
@@ -242,7 +243,7 @@ def _is_of(value: object, module: ModuleType) -> bool:
 
 
 def _classes(hint: Any) -> Iterator[type]:
-    """Classes in an annotation such as ``tuple[Part, ...] | None``."""
+    """Classes in ``hint``, an annotation such as ``tuple[Part, ...] | None``."""
     if isinstance(hint, type) and not typing.get_args(hint):
         yield hint
     for argument in typing.get_args(hint):

@@ -55,7 +55,7 @@ _NOTE = _AUTOMATIC + sh_file(__file__, "sh/note.sh", installed=INSTALLED)
 
 
 def packages_before(facts: Facts) -> Mapping[str, Installed] | None:
-    """dpkg's database before the first change, from ``PACKAGES_BEFORE``; ``None`` if it was not recorded."""
+    """dpkg's database before Hostwright's first change, from ``PACKAGES_BEFORE``; ``None`` if it was not recorded."""
     answer = facts[PACKAGES_BEFORE]
     return parse_dpkg(answer.text) if answer.ok and not answer.truncated else None
 
@@ -80,12 +80,12 @@ def keep_original(path: str) -> str:
 
 
 def made_directory(path: str) -> str:
-    """Commands that mark a directory and its missing parents as made by Hostwright. Run them before ``mkdir``."""
+    """Commands that record ``path`` and its missing parents as made by Hostwright. Run them before ``mkdir``."""
     return _MADE + sh("made %s", path)
 
 
 def written(path: str) -> str:
-    """Path of the mark for a file or link that Hostwright wrote at ``path``."""
+    """Path of the marker file that shows that Hostwright wrote a file or link at ``path``."""
     return f"{FILES}{path}.written"
 
 
@@ -95,32 +95,32 @@ def kept(path: str) -> str:
 
 
 def changed(path: str) -> str:
-    """Path of the mark for another owner's file from which Hostwright's part was removed.
+    """Path of the marker file for ``path``, another owner's file from which Hostwright's part was removed.
 
-    Its mtime is the time of the removal.
+    The marker's mtime is the time of the removal.
     """
     return f"{FILES}{path}{MARK}"
 
 
 def mark_changed(path: str) -> str:
-    """Commands that create the mark ``changed(path)``, or update its mtime."""
+    """Commands that create the marker file ``changed(path)``, or update its mtime."""
     mark = changed(path)
     folder = mark.rpartition("/")[0]
     return sh("mkdir -p -m 700 -- %s; mkdir -p -- %s; touch -- %s; sync -- %s", ORIGIN, folder, mark, mark)
 
 
 def made(path: str) -> str:
-    """Path of the mark for a directory that Hostwright created at ``path``."""
+    """Path of the marker file that shows that Hostwright created the directory ``path``."""
     return f"{FILES}{path}.made"
 
 
 def unit_before(unit: str) -> str:
-    """Path of the file with a unit's state before Hostwright enabled it, as lines of ``systemctl show``."""
+    """Path of the file with the unit's state before Hostwright enabled it, as lines of ``systemctl show``."""
     return f"{UNITS}/{unit}"
 
 
 def keep_unit(unit: str) -> str:
-    """Command that records a unit's state, once, before Hostwright first enables it."""
+    """Command that records the unit's state, once, before Hostwright first enables it."""
     path = unit_before(unit)
     show = sh("systemctl show -p ActiveState,UnitFileState -- %s >%s.new; mv -f -- %s.new %s", unit, path, path, path)
     return sh("[ -e %s ] || { mkdir -p -m 700 -- %s; mkdir -p -- %s; ", path, ORIGIN, UNITS) + f"{show}; }}"

@@ -1,1 +1,1 @@
-"""Stacks: reads stack files, checks compatibility rules, and mirrors the artifacts."""
+"""Stacks: reads stack files, checks compatibility rules, and mirrors the files that stacks contain."""

@@ -1,6 +1,6 @@
-"""Advisories about software: ends of life of version series, and oldest safe versions (floors) from security bulletins.
+"""Advisories about software: ends of life of version series, and floors (oldest safe versions) from bulletins.
 
-They are in a role's ``advisories.json``; ``invoke mirror --advisories`` adds floors of newer bulletins. Products have
+A role's ``advisories.json`` contains them; ``invoke mirror --advisories`` adds floors of newer bulletins. Products have
 the same names as in ``Stack.versions``.
 """
 
@@ -32,7 +32,10 @@ _NUMBERS = re.compile(r"(?:[0-9]{1,4}:)?([0-9]{1,9}(?:\.[0-9]{1,9}){0,7})")
 
 
 class End(StackPart):
-    """The end of life of a series: afterwards, no fixes are published. ``end`` is ``None`` for an unknown past date."""
+    """The end of life of a version series, after which no fixes are published.
+
+    ``end`` is a date, or ``None`` if the date is past but unknown.
+    """
 
     series: Numbers
     end: When | None = None
@@ -43,7 +46,7 @@ class End(StackPart):
 
 
 class Newest(StackPart):
-    """The newest series of a product whose vendor publishes no ends of life: only this series gets fixes.
+    """The newest version series of a product whose vendor publishes no ends of life: only this series gets fixes.
 
     ``next`` is the date on which the next series is expected.
     """
@@ -55,8 +58,9 @@ class Newest(StackPart):
 
 
 class Floor(StackPart):
-    """The oldest version without the vulnerabilities in a bulletin, for one series or, if ``series`` is ``None``, for
-    all.
+    """The oldest version without the vulnerabilities in one bulletin, for one series.
+
+    If ``series`` is ``None``, it applies to all series.
     """
 
     version: Numbers
@@ -81,7 +85,7 @@ class Product(StackPart):
 
 
 class Advisories(StackPart):
-    """Ends of life and floors of all products, as known on ``date``."""
+    """Ends of life and floors (oldest safe versions) of all products, as known on ``date``."""
 
     date: date
     products: Mapping[str, Product] = {}
@@ -102,7 +106,7 @@ class Aged:
 
 
 def aged(advisories: Advisories, versions: Mapping[str, str], today: date) -> tuple[Aged, ...]:
-    """Return the reasons to replace these versions on the day ``today``. ``versions`` maps product names to versions.
+    """Return the reasons to replace ``versions`` (product name → version) on the day ``today``.
 
     >>> row = Floor(version="580.159.03", series="580", published="2026-05", bulletin="5821")
     >>> known = Advisories(date=date(2026, 11, 28), products={"driver": Product(floors=(row,))})
@@ -114,8 +118,9 @@ def aged(advisories: Advisories, versions: Mapping[str, str], today: date) -> tu
 
 
 def _known(advisories: Advisories, versions: Mapping[str, str]) -> Iterator[tuple[str, str, Product]]:
-    """Yield product name, version and advisories for each version whose product has advisories. For a second version, a
-    key of ``versions`` is the product's name with an appended word.
+    """Yield product name, version and advisories, for each version whose product has advisories.
+
+    A key of ``versions`` may have a word after the product's name, for a second version of the product.
     """
     for named, version in versions.items():
         name = named.partition(" ")[0]
@@ -141,7 +146,7 @@ def _against(name: str, version: str, product: Product, today: date) -> Iterator
 
 
 def series_of(product: Product, version: str) -> End | None:
-    """Return the series of a version, the narrowest if several match; ``None`` if no known series matches."""
+    """Return the series of ``version``, the narrowest if several match; ``None`` if no known series matches."""
     fitting = [end for end in product.ends if _of_series(end.series, numbers(version))]
     return max(fitting, key=lambda end: len(numbers(end.series)), default=None)
 
@@ -152,7 +157,7 @@ def _of_series(series: str | None, version: tuple[int, ...]) -> bool:
 
 @cache
 def numbers(text: str) -> tuple[int, ...]:
-    """Return the leading numbers of a version, without a package's epoch; empty if there are none."""
+    """Return the leading numbers of a version ``text``, without a package's epoch; empty if it begins with none."""
     match = _NUMBERS.match(text)
     return tuple(map(int, match[1].split("."))) if match else ()
 
@@ -162,7 +167,7 @@ def _is_over(end: End, today: date) -> bool:
 
 
 def last_day(when: str) -> date:
-    """Return the last day of a year or month; a date with a day is returned unchanged.
+    """Return the last day of the year or month ``when``. A date with a day is returned unchanged.
 
     >>> last_day("2026-02").isoformat()
     '2026-02-28'
@@ -173,13 +178,13 @@ def last_day(when: str) -> date:
 
 
 def words(when: str) -> str:
-    """Return a date for messages: ``May 2026`` for ``2026-05`` and for a day of that month, ``2025`` for a year."""
+    """Return ``when`` for messages: ``May 2026`` for ``2026-05`` and for a day of this month, ``2025`` for a year."""
     year, _, rest = when.partition("-")
     return f"{calendar.month_name[int(rest[:2])]} {year}" if rest else year
 
 
 def lifetimes(advisories: Advisories, versions: Mapping[str, str], today: date) -> tuple[str, ...]:
-    """Return a text for each version whose series has a known end of support, such as "driver 595 until March 2027"."""
+    """Return a text for each version whose series still gets fixes, such as "driver 595 until March 2027"."""
     known = _known(advisories, versions)
     return tuple(line for name, version, product in known for line in _lives(name, version, product, today))
 
@@ -195,7 +200,7 @@ def _lives(name: str, version: str, product: Product, today: date) -> Iterator[s
 
 
 def combined(parts: Iterable[Advisories]) -> Advisories:
-    """Merge advisories; the date of the result is the latest date."""
+    """Merge advisories into one object, with the latest of their dates."""
     day, products = date.min, dict[str, Product]()
     for part in parts:
         day = max(day, part.date)
@@ -215,7 +220,7 @@ def _joined(one: Product, other: Product) -> Product:
 
 
 def read_advisories(file: Path) -> Advisories:
-    """Read the advisories in a file; ``NONE`` for a missing file. Raises ``InputError`` for an unusable file."""
+    """Read the advisories in ``file``; ``NONE`` if it does not exist. Raises ``InputError`` for an unusable file."""
     try:
         return adapter(Advisories).validate_json(file.read_bytes())
     except (FileNotFoundError, NotADirectoryError):
@@ -227,10 +232,10 @@ def read_advisories(file: Path) -> Advisories:
 
 
 def advisories_text(advisories: Advisories) -> bytes:
-    """Return the content of a file ``advisories.json`` with these advisories."""
+    """Return ``advisories`` as the content of a file ``advisories.json``."""
     return adapter(Advisories).dump_json(advisories, indent=1, exclude_defaults=True) + b"\n"
 
 
 def day_of(now: datetime | None) -> date:
-    """Return the date of ``now``; without ``now``, today's date."""
+    """Return the date of ``now``, by default today's date."""
     return (now or datetime.now().astimezone()).date()

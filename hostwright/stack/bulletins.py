@@ -1,7 +1,7 @@
-"""Reads security bulletins in CSAF 2.0 (docs.oasis-open.org/csaf) from a directory that an operator downloaded.
+"""Reads security bulletins (CSAF 2.0, docs.oasis-open.org/csaf) from a directory that an operator downloaded.
 
-Each fixed version in a bulletin becomes the floor of its series. The directory is untrusted: file sizes are limited,
-files are parsed strictly, and only names and numbers are used.
+Each fixed version in a bulletin becomes the floor (oldest safe version) of its series. The directory is untrusted: file
+sizes are limited, files are parsed strictly, and only names and numbers are used.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class _Version:
 
 
 def read_bulletins(folder: Path, known: Advisories) -> Read:
-    """Return the floors of all bulletins (``*.json``) below a directory, for the products in ``known``.
+    """Return the floors in all bulletins (``*.json``) below ``folder``, for the products in ``known``.
 
-    Raises ``InputError`` for a directory that cannot be read or has no bulletin.
+    Raises ``InputError`` if the directory cannot be read or contains no bulletin.
     """
     if not folder.is_dir():
         raise InputError(f"'{folder}' is not a directory; give a directory with CSAF bulletins", "--advisories")
@@ -81,7 +81,10 @@ def read_bulletins(folder: Path, known: Advisories) -> Read:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Yield the JSON files below a directory without following links. Raises ``InputError``."""
+    """Yield the JSON files below ``folder``, without following links.
+
+    Raises ``InputError`` if there are too many files, or if a directory cannot be read.
+    """
     found: list[Path] = []
     for place, folders, files in os.walk(folder, onerror=_unreadable):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -98,7 +101,7 @@ def _unreadable(error: OSError) -> None:
 
 
 def _document(path: Path) -> dict[str, Any] | None:
-    """JSON object in a file; ``None`` if the file is not regular, is too large, or has other content."""
+    """Return the JSON object in a file; ``None`` if the file is not regular, is too large, or has other content."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:  # noqa: PTH123 - flags
             if not S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -120,8 +123,9 @@ def _is_bulletin(document: Mapping[str, Any]) -> bool:
 
 
 def floors_of(document: Mapping[str, Any], names: Mapping[str, str]) -> Iterator[tuple[str, Floor]]:
-    """Yield the floors of one bulletin, each with the product's name. ``names`` maps product names in bulletins to
-    those in ``Advisories``.
+    """Yield the product and the floor for each fixed version in one bulletin.
+
+    ``names`` maps product names in bulletins to product names in ``Advisories``.
     """
     tracking = _mapping(_mapping(document.get("document")).get("tracking"))
     day, number = _whole(_DAY, tracking.get("current_release_date")), _whole(_ID, tracking.get("id"))
@@ -145,7 +149,7 @@ def floors_of(document: Mapping[str, Any], names: Mapping[str, str]) -> Iterator
 
 
 def _versions(tree: Mapping[str, Any]) -> Iterator[tuple[str, _Version]]:
-    """Yield the versions in a product tree, with the product IDs that the bulletin uses.
+    """Yield the product ID and the version for each version in a bulletin's product ``tree``.
 
     A version is a branch of the category ``product_version``, whose name is the product or the version. The name of the
     branch's product is the version. The parent branch has the platform and series (``Linux(R580)``).
@@ -173,7 +177,9 @@ def _versions(tree: Mapping[str, Any]) -> Iterator[tuple[str, _Version]]:
 
 
 def _whole(pattern: re.Pattern[str], value: object) -> str:
-    """Return the pattern's first group, else the whole text; empty unless the pattern matches all of a short text."""
+    """Return the first group of ``pattern`` (or the whole match) if it matches all of ``value``, a short text; else
+    empty.
+    """
     match = pattern.fullmatch(value.strip()) if isinstance(value, str) and len(value) <= 200 else None
     return (match[1] if match.re.groups else match[0]) if match else ""
 

@@ -1,4 +1,5 @@
-"""The compatibility engine: evaluates rules over named parts, and searches the nearest versions that break no rule.
+"""The compatibility engine: evaluates rules about versions and hosts, and searches the nearest versions that break no
+rule.
 
 A role's ``roles/NAME/rules.py`` may define:
 
@@ -32,8 +33,8 @@ Combination = Mapping[str, str]  #: one version for each choice: name of a choic
 class Misfit:
     """An incompatibility: the name of the broken rule, a sentence for the operator, and the source of the rule.
 
-    ``nearest`` is a text with the nearest combination of versions that works. A rule about versions leaves it empty,
-    and the engine searches this combination.
+    ``nearest`` describes the nearest combination of versions that works. A rule about versions leaves it empty; the
+    engine then searches this combination.
     """
 
     rule: str
@@ -65,14 +66,15 @@ class Choice:
     wanted: Callable[[Any], tuple[str, ...]] | None = None
 
     def of(self, section: Any) -> tuple[str, ...]:
-        """Return the versions of this software that a section of the stack accepts."""
+        """Return the versions of this software that ``section`` of a stack accepts."""
         return self.wanted(section) if self.wanted else (section.versions()[self.name],)
 
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """A fact of a host that limits which versions work. ``instead`` returns, for messages, the facts with which a
-    combination would work.
+    """A fact of a host that limits the versions that work.
+
+    ``instead`` returns, for messages, the facts that a combination of versions would need.
     """
 
     fact: str
@@ -81,7 +83,7 @@ class Ground:
 
 @dataclass(frozen=True, slots=True)
 class RoleRules:
-    """The compatibility rules of a role, with its choices and grounds."""
+    """The compatibility rules of a role, with the role's choices of versions and its grounds (facts of hosts)."""
 
     role: str
     rules: tuple[Rule, ...] = ()
@@ -90,22 +92,22 @@ class RoleRules:
 
 
 def misfits(rules: Iterable[Rule], parts: Parts) -> Iterator[Misfit]:
-    """Yield every misfit that the rules find for these parts. A rule that appears several times is evaluated once."""
+    """Yield every misfit that ``rules`` find for ``parts``. A rule that appears several times is evaluated once."""
     for rule in dict.fromkeys(rules):
         result = _called(rule, parts)
         yield from (result,) if isinstance(result, Misfit) else result or ()
 
 
 def names_of(rule: Callable[..., Any]) -> frozenset[str]:
-    """Return the names of the parts that a rule takes, required or not."""
+    """Return the names of the parts that ``rule`` takes as parameters, required or not."""
     return frozenset(_parameters(rule))
 
 
 def nearest_fit(roles: Sequence[RoleRules], wanted: Combination, parts: Parts) -> str:
-    """Return a text with the combination closest to ``wanted`` that breaks no rule, given these other parts.
+    """Describe the combination of versions closest to ``wanted`` that breaks no rule, given the other ``parts``.
 
-    If no combination works, facts of the host that are ``grounds`` are ignored one after another, in the order of
-    ``parts``.
+    If no combination works, facts of the host that are ``grounds`` of a role are ignored one after another, in the
+    order of ``parts``.
     """
     names = {name for role in roles for rule in role.rules for name in names_of(rule)}
     others = {name: value for name, value in parts.items() if name in names and name not in wanted}
@@ -149,8 +151,8 @@ class _Search:
     rules: tuple[Rule, ...]
 
     def best(self, parts: Parts) -> Combination | None:
-        """Return the nearest combination that breaks no rule, or ``None``. Combinations with fewer changes are tried
-        first.
+        """Return the nearest combination of versions that breaks no rule, with as few changes as possible; else
+        ``None``.
         """
         for changes in range(len(self.choices) + 1):
             if found := min(self._fitting({}, parts, changes), key=self._distance, default=None):
@@ -158,7 +160,8 @@ class _Search:
         return None
 
     def _fitting(self, chosen: Combination, parts: Parts, changes: int) -> Iterator[Combination]:
-        """Yield the combinations that contain the versions ``chosen`` and change at most ``changes`` of the others.
+        """Yield the combinations that break no rule, contain ``chosen``, and change at most ``changes`` other versions.
+
         Each rule is evaluated as soon as all versions that it takes are chosen.
         """
         if len(chosen) == len(self.choices):
@@ -177,16 +180,14 @@ class _Search:
         return [choice for choice in self.choices if combination[choice.name] != self.wanted[choice.name]]
 
     def _distance(self, combination: Combination) -> tuple[object, ...]:
-        """Sort key: fewest changed versions first, then fewest unusual versions among them, then the smallest version
-        steps.
-        """
+        """Return the sort key: fewest changed versions, then fewest unusual ones, then smallest version steps."""
         changed = self._changed(combination)
         strange = [choice for choice in changed if combination[choice.name] != choice.usual]
         steps = [_step(self.wanted[choice.name], combination[choice.name]) for choice in changed]
         return len(changed), len(strange), steps, self._names(combination, self.choices)
 
     def describe(self, best: Combination) -> str:
-        """Return the text for a combination: changed versions first, then unchanged versions."""
+        """Describe the combination ``best`` in a text: changed versions first, then unchanged versions."""
         changed = self._changed(best)
         if not changed:
             return self._names(best, self.choices)
@@ -203,7 +204,7 @@ class _Search:
 
 @cache
 def _parameters(rule: Callable[..., Any]) -> Mapping[str, bool]:
-    """Return the names of the parts that a rule takes, and whether each part is required."""
+    """Return the parts that ``rule`` takes as parameters: name → whether the part is required."""
     signature = inspect.signature(rule).parameters
     return {name: parameter.default is inspect.Parameter.empty for name, parameter in signature.items()}
 

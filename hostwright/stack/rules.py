@@ -1,7 +1,7 @@
-"""Checks whether a stack is consistent, and whether a host can have it, before any change to the host.
+"""Checks whether a stack is consistent, and whether it fits a host, before the host is changed.
 
-``check_stack`` needs no host; ``check_host`` needs ``HostFacts``. The rules come from the host's roles; two further
-rules apply to every host.
+``check_stack`` needs no host; ``check_host`` needs ``HostFacts``. The rules come from the host's roles, except two
+rules for every host: distribution and machine type.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class HostFacts:
     free_bytes: int | None = None
 
     def parts(self) -> dict[str, Any]:
-        """The known facts, by name."""
+        """Return the known facts: name → value."""
         values = {fact.name: getattr(self, fact.name) for fact in fields(self)}
         return {name: value for name, value in values.items() if value is not None and value != ()}
 
@@ -67,7 +67,7 @@ def check_stack(stack: Stack, roles: Sequence[RoleRules]) -> list[Misfit]:
 
 
 def never_applied(rule: Rule, roles: Sequence[RoleRules], sections: Collection[str]) -> Iterator[InputError]:
-    """Yield an error for each part that a rule requires but that neither a host nor a stack can have.
+    """Yield an error for each part that ``rule`` requires but that neither hosts nor stacks ever have.
 
     ``sections`` are the names of the roles that have a section in stack files.
     """
@@ -87,11 +87,11 @@ def check_host(
     *,
     suggest: bool = True,
 ) -> list[Misfit]:
-    """Return the reasons why this host, with these roles, cannot have this stack; empty if it can.
+    """Return the reasons why a host with ``facts`` and these roles cannot have ``stack``; empty if it can.
 
-    ``looked_at`` are the names of the roles to plan, by default all. Only rules about these roles are evaluated.
-    ``suggest=False`` skips the search for a working combination of versions, which takes a second if none exists. The
-    stack must be consistent: call ``check_stack`` first.
+    ``looked_at`` are the names of the roles to plan, by default all. Only rules of these roles, or about versions that
+    they choose, are evaluated. ``suggest=False`` skips the search for a working combination of versions, which takes a
+    second if none exists. The stack must be consistent: call ``check_stack`` first.
     """
     wanted = _first_that_fits(stack, roles)
     parts = {**_parts(stack, roles), **facts.parts()}
@@ -128,8 +128,9 @@ def _combinations(stack: Stack, roles: Iterable[RoleRules]) -> list[Combination]
 
 
 def _first_that_fits(stack: Stack, roles: Sequence[RoleRules]) -> Combination:
-    """Return the combination with the fewest misfits among those that the stack accepts, so that a suggestion changes
-    little.
+    """Return the combination of versions with the fewest misfits, among those that ``stack`` accepts.
+
+    A suggestion that starts from it changes little.
     """
     combinations, names = _combinations(stack, roles), {choice.name for role in roles for choice in role.choices}
     rules = [rule for role in roles for rule in role.rules if names_of(rule) <= names]
@@ -137,7 +138,7 @@ def _first_that_fits(stack: Stack, roles: Sequence[RoleRules]) -> Combination:
 
 
 def distribution_is_of_the_stack(distribution: str, version: str, stack: Stack) -> Misfit | None:
-    """Return a misfit unless the stack supports the host's distribution."""
+    """Return a misfit unless ``stack`` supports the host's distribution."""
     if version in stack.distributions.get(distribution, ()):
         return None
     supported = ", ".join(f"{name} {release}" for name, releases in stack.distributions.items() for release in releases)
@@ -146,7 +147,7 @@ def distribution_is_of_the_stack(distribution: str, version: str, stack: Stack) 
 
 
 def machine_is_of_the_stack(machine: str, stack: Stack) -> Misfit | None:
-    """Return a misfit unless the stack supports the host's machine type."""
+    """Return a misfit unless ``stack`` supports the host's machine type."""
     want = stack.requirements.machine
     if machine == want:
         return None
@@ -158,12 +159,12 @@ _OF_EVERY_HOST: tuple[Rule, ...] = (distribution_is_of_the_stack, machine_is_of_
 
 
 def memory_is_enough(memory_bytes: int, stack: Stack) -> Misfit | None:
-    """Return a misfit unless the host has the memory that the stack requires."""
+    """Return a misfit unless the host has the memory that ``stack`` requires."""
     return _room("memory", "memory", memory_bytes, stack.requirements.memory_bytes)
 
 
 def disk_is_enough(free_bytes: int, stack: Stack) -> Misfit | None:
-    """Return a misfit unless the host has the free disk space that the stack requires."""
+    """Return a misfit unless the host has the free disk space that ``stack`` requires."""
     return _room("disk", "free disk space on /, /var or /tmp", free_bytes, stack.requirements.free_bytes)
 
 

@@ -1,6 +1,6 @@
 """The stack: all versions and files for a host, read from ``inventory/stacks/NAME.yml``.
 
-``load_stack`` reads a stack and the stacks that it extends, and reports all errors at once. ``hostwright.stack.rules``
+``load_stack`` reads a stack and the stacks that it extends, and reports all errors together. ``hostwright.stack.rules``
 checks compatibility.
 """
 
@@ -23,11 +23,11 @@ from hostwright.stack.stackvalues import ArtifactName, FileName, Fingerprint, Na
 
 
 class Artifact(StackPart):
-    """One file of the stack: its addresses and its checksum.
+    """One file of a stack, with its addresses and its checksum.
 
-    ``sha256`` and ``size`` (bytes) are ``None`` if the vendor does not publish them; the values of the first download
-    are then pinned. ``stand_in`` marks a replacement of the vendor's file; a text appears in every report. A
-    ``private`` file is sent to hosts over SSH only, never over HTTP.
+    ``sha256`` and ``size`` (bytes) are ``None`` if the vendor does not publish them; the first download pins them.
+    ``stand_in`` marks a replacement of the vendor's file; as a text, it appears in every report. A ``private`` file is
+    sent to hosts over SSH only, never over HTTP.
     """
 
     name: Name
@@ -39,12 +39,12 @@ class Artifact(StackPart):
     private: bool = False
 
     def labelled(self, name: str) -> str:
-        """Return ``name``, followed by the text of ``stand_in``, if any."""
+        """Return ``name``, followed by the text of ``stand_in`` if it is a text."""
         return f"{name} ({self.stand_in})" if isinstance(self.stand_in, str) else name
 
 
 class RoleFile(Artifact):
-    """A file that a role's desired states need, outside of the stored stack and its digest; its sha256 is known.
+    """A file that a role needs on hosts, but that is not part of the stored stack and its digest. Its sha256 is known.
 
     It is fetched from its addresses, or by its own method ``bring`` (``IndexFile``).
     """
@@ -55,11 +55,11 @@ class IndexFile(RoleFile):
 
     @abstractmethod
     def bring(self, folder: Path) -> Path:
-        """Fetch the file into an empty directory on this machine; return the file's path. Raises ``ArtifactError``."""
+        """Fetch the file into the empty directory ``folder``; return its path. Raises ``ArtifactError`` on failure."""
 
 
 class Requirements(StackPart):
-    """Requirements of a stack that a host must meet before any change. Sizes are in bytes.
+    """Requirements of a stack that a host must meet before Hostwright changes it. Sizes are in bytes.
 
     ``free_bytes`` is required on each of ``/``, ``/var`` and ``/tmp``.
     """
@@ -71,7 +71,7 @@ class Requirements(StackPart):
 
 
 class AptRepository(StackPart):
-    """A signed apt repository; ``key`` is an artifact.
+    """A signed apt repository. ``key`` is the name of the artifact with the signing key.
 
     ``uri`` and ``suite`` may contain ``{distribution}``, ``{codename}`` and ``{release}``: the host's ID,
     VERSION_CODENAME, and VERSION_ID without the dot.
@@ -86,12 +86,12 @@ class AptRepository(StackPart):
 
     @property
     def list_file(self) -> str:
-        """The path of the repository's sources.list file."""
+        """The path of the repository's sources.list file on a host."""
         return f"/etc/apt/sources.list.d/{self.name}.list"
 
     @property
     def keyring(self) -> str:
-        """The path of the repository's key, used in ``signed-by``."""
+        """The path of the repository's key on a host, which ``signed-by`` names."""
         return f"/usr/share/keyrings/{self.name}-keyring.gpg"
 
 
@@ -103,11 +103,10 @@ BOOT = "/boot"
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The disk space that one part of a layer needs below ``directory``, in percent of the stack's ``free_bytes``. If
-    the path ``unless`` exists on the host, the part is installed and needs no space.
+    """The disk space that one part of a layer needs below ``directory``, in percent of the stack's ``free_bytes``.
 
-    ``directory`` is the real location (``/usr/local/tool``, not ``/usr``), because any directory may be a mount point
-    or a link.
+    If the path ``unless`` exists on the host, the part is already installed and needs no space. ``directory`` is the
+    real location (``/usr/local/tool``, not ``/usr``), because any directory may be a mount point or a link.
     """
 
     part: str
@@ -117,16 +116,15 @@ class Share:
 
 
 def taken(part: str, unless: str, percents: Mapping[str, int]) -> tuple[Share, ...]:
-    """Return a ``Share`` of one part for each directory. ``percents`` maps directories to percent of the stack's
-    ``free_bytes``, measured or estimated after unpacking.
+    """Return a ``Share`` of ``part`` for each directory in ``percents``: directory → percent of ``free_bytes``.
 
-    Downloaded archives need space below ``hostcache.CACHE``.
+    The percentages are measured or estimated after unpacking. Downloaded archives need space below ``hostcache.CACHE``.
     """
     return tuple(Share(part, unless, directory, percent) for directory, percent in percents.items())
 
 
 class Section(StackPart):
-    """A role's part of a stack, under the role's name in the stack file.
+    """The part of a stack for one role, under the role's name in the stack file.
 
     Marks on fields (``stackvalues``) identify artifacts and text files. ``vendor`` is the supplier of the artifacts and
     of the packages in the section's repositories.
@@ -136,24 +134,26 @@ class Section(StackPart):
 
     @property
     def opens(self) -> tuple[str, ...]:
-        """Names of further layers, not needed by the role, whose software this layer loads at run time."""
+        """Names of other layers whose software this layer loads at run time, although its role does not need them."""
         return ()
 
     @property
     def spare(self) -> tuple[str, ...]:
-        """Names of fields that no host needs, given the section's other values; their artifacts are not fetched."""
+        """Names of fields that no host needs, given the section's other values. The artifacts that they name are not
+        fetched.
+        """
         return ()
 
     def versions(self) -> Mapping[str, str]:
-        """Return the versions of this layer's software, by product names as in records and audits."""
+        """Return the versions of this layer's software: product name, as in records and audits → version."""
         return {}
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
-        """Return the disk space that this layer needs, by directory."""
+        """Return the disk space that this layer needs, as shares by directory."""
         return ()
 
     def leaving(self) -> tuple[str, ...]:
-        """Return shell patterns for the names of packages that this layer removes from a host."""
+        """Return the packages that this layer removes from a host: shell patterns for names."""
         return ()
 
     def repositories(self) -> tuple[AptRepository, ...]:
@@ -161,13 +161,13 @@ class Section(StackPart):
         return tuple(_repositories(self))
 
     def never_unattended(self) -> tuple[str, ...]:
-        """Return the packages of this layer that unattended-upgrades must not change: regular expressions for the
-        beginning of a name.
+        """Return the packages that unattended-upgrades must not change: regular expressions for the beginning of a
+        name.
         """
         return ()
 
     def artifact_uses(self) -> tuple[tuple[Where, str], ...]:
-        """Return the artifact names in the section, each with the path of the field that contains it."""
+        """Return path and value of each field in the section that names an artifact."""
         return tuple(marked(type(self), self, ArtifactName))
 
 
@@ -185,8 +185,8 @@ S = TypeVar("S", bound=Section)
 class StackHead(StackPart):
     """The part of a stack that is independent of roles.
 
-    ``distributions`` maps an ID in os-release to supported VERSION_IDs. ``roles`` are the default roles of hosts with
-    this stack, in order.
+    ``distributions`` maps an ID in os-release to the supported VERSION_IDs. ``roles`` are the default roles of hosts
+    with this stack, in order.
     """
 
     name: str
@@ -208,7 +208,7 @@ class StackHead(StackPart):
 
 
 class Stack(StackHead):
-    """A stack with all versions and files: the head, and a section for each role.
+    """A stack, with all versions and files: the head (``StackHead``), and a section for each role.
 
     >>> class ToolSection(Section):
     ...     archive: Annotated[str, ArtifactName]
@@ -228,55 +228,55 @@ class Stack(StackHead):
     sections: Mapping[str, SerializeAsAny[Section]] = {}
 
     def section(self, kind: type[S]) -> S:
-        """Return the section of this type. Raises ``InputError`` if the stack has none."""
+        """Return the section of the type ``kind``. Raises ``InputError`` if the stack has none."""
         section = self.find(kind)
         if section is None:
             raise InputError(f"the stack {self.name} has no {kind.__name__}, which a role of this host needs")
         return section
 
     def find(self, kind: type[S]) -> S | None:
-        """Return the section of this type; ``None`` if the stack has none."""
+        """Return the section of the type ``kind``; ``None`` if the stack has none."""
         return next((section for section in self.sections.values() if isinstance(section, kind)), None)
 
     def artifact(self, name: str) -> Artifact:
-        """Return the artifact with this name. Raises ``InputError``, which suggests the nearest valid name."""
+        """Return the artifact ``name``. Raises ``InputError``, with the nearest valid name, if the stack has none."""
         if name not in self.artifacts:
             raise InputError(f"the stack {self.name} has no artifact {name!r}; {suggestion(name, self.artifacts)}")
         return self.artifacts[name]
 
     def with_files(self, files: Iterable[RoleFile]) -> Stack:
-        """Return the stack with these role files as further artifacts, except files with the name of an artifact."""
+        """Return a copy of the stack with ``files`` as further artifacts, except files with the name of an artifact."""
         more = {file.name: file for file in files}
         return self.model_copy(update={"artifacts": {**more, **self.artifacts}}) if more else self
 
     def used_by(self, roles: Iterable[str]) -> tuple[Artifact, ...]:
-        """Return the artifacts that a host with these roles may need, without those of fields in ``Section.spare``."""
+        """Return the artifacts that a host with ``roles`` may need, without those of fields in ``Section.spare``."""
         here = set(roles)
         sections = [section for name, section in self.sections.items() if name in here]
         names = [name for section in sections for way, name in section.artifact_uses() if way[0] not in section.spare]
         return tuple(self.artifact(name) for name in dict.fromkeys(names))
 
     def stand_ins(self, roles: Iterable[str]) -> tuple[str, ...]:
-        """Return the names of stand-in files that a host with these roles may need, each with its text."""
+        """Return the names of stand-in files that a host with ``roles`` may need, each with its text."""
         return tuple(one.labelled(one.file) for one in self.used_by(roles) if one.stand_in)
 
     def artifact_uses(self) -> tuple[tuple[Where, str], ...]:
-        """Return the artifact names in the stack, each with the path of the field that contains it."""
+        """Return path and value of each field in the stack that names an artifact."""
         return tuple(
             ((role, *way), name) for role, section in self.sections.items() for way, name in section.artifact_uses()
         )
 
     def versions(self) -> dict[str, str]:
-        """Return the versions of all software in the stack, by product names as in records and audits."""
+        """Return the versions of all software in the stack: product name, as in records and audits → version."""
         return {name: version for section in self.sections.values() for name, version in section.versions().items()}
 
     def digest(self) -> str:
-        """Return a sha256 of the stack without file addresses; see ``stackdata``."""
+        """Return the digest of the stack's plain data (see ``stackdata``), which has no addresses of files."""
         return digest_of(plain(self))
 
     @model_serializer(mode="wrap")
     def _as_in_files(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Serialize sections at the top level, as in stack files; omit sections that have only default values."""
+        """Serialize sections at the top level, as in stack files. Omit sections that have only default values."""
         data: dict[str, Any] = handler(self)
         own = {name for name, artifact in self.artifacts.items() if not isinstance(artifact, RoleFile)}
         data["artifacts"] = {name: values for name, values in data.get("artifacts", {}).items() if name in own}
@@ -285,5 +285,5 @@ class Stack(StackHead):
 
 
 def safe_stack_name(name: str) -> bool:
-    """Return whether a path made with a stack's name stays in the directory of stacks."""
+    """Return whether ``name`` is a safe file name: a path with it stays in the directory of stacks."""
     return re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name) is not None

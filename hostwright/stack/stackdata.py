@@ -17,7 +17,7 @@ SCHEMA = 2
 
 
 def plain(stack: BaseModel) -> dict[str, Any]:
-    """Return a stack as JSON values with the keys of stack files.
+    """Return ``stack`` as JSON values with the keys of stack files.
 
     Default values are omitted, so that a later Hostwright with more keys returns the same data.
     """
@@ -29,9 +29,9 @@ def plain(stack: BaseModel) -> dict[str, Any]:
 
 
 def digest_of(data: Mapping[str, Any]) -> str:
-    """Return the digest of a stack's plain data.
+    """Return the digest of ``data``, which is a stack as plain data.
 
-    It does not depend on the order of keys, on files' addresses or transfer methods, or on the default roles.
+    The digest does not depend on the order of keys, on files' addresses or transfer methods, or on the default roles.
     """
     kept = {key: value for key, value in data.items() if key not in {"description", "roles"}}
     kept["artifacts"] = {

@@ -42,13 +42,16 @@ def load_stack(name: str, search_dirs: Sequence[Path], kinds: Kinds) -> Stack:
 
 
 def read_stack(data: Mapping[str, Any], kinds: Kinds) -> Stack:
-    """Parse a stack from plain data in the form of its files (``stackdata``). Raises pydantic's ``ValidationError``."""
+    """Return the stack in ``data``, plain data as in stack files. Raises pydantic's ``ValidationError`` if it is
+    invalid.
+    """
     return _stack(stack_model(kinds).model_validate(data), kinds)
 
 
 def stack_model(kinds: Kinds, wanted: Collection[str] = ()) -> type[StackHead]:
-    """Return the pydantic model of a stack file. Sections of the roles ``wanted`` are required if they have required
-    fields.
+    """Return the pydantic model of a stack file.
+
+    The sections of the roles ``wanted`` are required if they have required fields.
     """
     fields: dict[str, Any] = {}
     for name, kind in kinds.items():
@@ -83,8 +86,9 @@ def _wrong_roles(data: Mapping[str, Any], kinds: Kinds, document: Document) -> I
 
 
 def default_stack(search_dirs: Sequence[Path]) -> str:
-    """Return the name of the default stack, from the first ``default.txt`` in these directories, else raise
-    ``InputError``.
+    """Return the name of the default stack, from the first ``default.txt`` in ``search_dirs``.
+
+    Raises ``InputError`` if there is none.
     """
     files = (directory / DEFAULT_FILE for directory in search_dirs)
     file = next((file for file in files if file.is_file()), None)
@@ -99,17 +103,17 @@ def default_stack(search_dirs: Sequence[Path]) -> str:
 
 
 def stack_names(search_dirs: Iterable[Path]) -> list[str]:
-    """The names of all stacks in the directories."""
+    """Return the names of all stacks in ``search_dirs``, sorted."""
     return sorted(
         {path.stem for directory in search_dirs for path in directory.glob("*.yml") if not path.stem.endswith(".lock")}
     )
 
 
 def _extended(name: str, search_dirs: Sequence[Path], seen: tuple[str, ...], place: str | None = None) -> Document:
-    """Return the document of a stack, merged over the files that it includes and the stack that it extends.
+    """Return the content of the stack ``name``, merged over the files that it includes and the stack that it extends.
 
     ``seen`` are the stacks that extend this stack, directly or indirectly. ``place`` is the file position at which the
-    last of these names this stack.
+    last of them names this stack.
     """
     if name in seen:
         circle = " → ".join((*seen, name))
@@ -146,8 +150,9 @@ def _without(document: Document, *keys: str) -> Document:
 
 
 def _fragment(name: str, folders: Iterable[Path], place: str | None) -> Document:
-    """Read an included file from the first of these folders that has it. ``place`` is the position of its name in the
-    stack file.
+    """Read the included file ``name`` from the first of ``folders`` that has it.
+
+    ``place`` is the position of the file's name in the stack file.
     """
     path = next((path for path in (folder / name for folder in folders) if path.is_file()), None)
     if path is None:
@@ -172,8 +177,9 @@ def _find(name: str, search_dirs: Sequence[Path], place: str | None) -> Path:
 
 
 def overlay(base: Document, top: Document) -> Document:
-    """Merge two documents. Mappings are merged key by key; other values of ``top`` replace values of ``base``. Each
-    value keeps its file position.
+    """Return ``base`` with the values of ``top``. Mappings are merged key by key; other values are replaced.
+
+    Each value keeps its file position.
     """
     origins = dict(base.origins)
     data = _merge(base.data, top.data, (), origins)
@@ -193,8 +199,9 @@ def _merge(base: Any, top: Any, where: Where, origins: dict[Where, Origin]) -> A
 
 
 def _read_texts(data: dict[str, Any], model: type[StackHead], document: Document) -> Iterator[InputError]:
-    """Replace the names of text files in a stack's data by the content of the files; yield an error for each unreadable
-    file. A name is relative to the file that contains it.
+    """Replace each name of a text file in a stack's ``data`` by the file's content.
+
+    A name is relative to the file that contains it. Yields an error for each unreadable file.
     """
     for way, name in marked(model, data, TextFile):
         origin = document.at(way)
@@ -207,8 +214,8 @@ def _read_texts(data: dict[str, Any], model: type[StackHead], document: Document
 
 
 def _put(data: dict[str, Any], way: Where, text: str) -> None:
-    """Put a text into nested mappings at the path ``way``. Mappings on the path are copied first, because they may
-    belong to a document.
+    """Put ``text`` into nested mappings at the path ``way``. Mappings on this path are copied, since others may use
+    them.
     """
     here: Any = data
     for part in way[:-1]:
@@ -233,8 +240,9 @@ def _unknown_artifacts(stack: Stack, document: Document) -> list[InputError]:
 
 
 def _unlike_repositories(stack: Stack, document: Document) -> Iterator[InputError]:
-    """Yield an error for each repository that has the name or address of another role's repository but differs
-    otherwise. apt rejects one address with two keys.
+    """Yield an error for each repository with another role's repository name or address, but with other differences.
+
+    apt rejects one address with two keys.
     """
     named = [(role, one) for role, section in stack.sections.items() for one in section.repositories()]
     for (first, one), (second, other) in combinations(named, 2):

@@ -1,8 +1,8 @@
-"""Stores, on this machine, the stacks with which hosts were verified, for rollbacks after the stack's files have
-changed.
+"""Stores, on this machine, the stacks with which hosts were verified, because rollbacks need them after the stacks'
+files have changed.
 
-A host's record contains only the digest of its stack. Therefore a compromised host can choose only among verified
-stacks, and cannot set an address or a checksum.
+The record on a host contains only the digest of the host's stack. Therefore a compromised host can choose only among
+verified stacks, and cannot set an address or a checksum.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class _Kept(BaseModel):
-    """The content of a file of schema 2: a stack in the form of stack files."""
+    """The content of the file (schema 2) of a stored stack: the stack, in the form of stack files."""
 
     model_config = ConfigDict(frozen=True, populate_by_name=True)
 
@@ -38,9 +38,10 @@ class _Kept(BaseModel):
 
 
 def keep(stack: Stack, root: Path | None = None) -> str:
-    """Store a verified stack; return an error text if that fails, else an empty text.
+    """Store the verified ``stack``. Returns an error text if that fails, else an empty text.
 
-    A full disk on this machine must not make a healthy host fail. The default ``root`` is ``places.state_root()``.
+    No error is raised, because a full disk on this machine must not make a healthy host fail. The default ``root`` is
+    ``places.state_root()``.
     """
     digest = stack.digest()
     path = _path(digest, root)
@@ -58,9 +59,9 @@ def keep(stack: Stack, root: Path | None = None) -> str:
 
 
 def find(digest: str, kinds: Kinds, root: Path | None = None) -> Stack | None:
-    """Return the stack with this digest; ``None`` if its file is missing or damaged on this machine.
+    """Return the stored stack with this digest; ``None`` if its file is missing or damaged on this machine.
 
-    ``kinds`` are the models of the sections of all known roles. Raises ``InputError`` if the stack cannot be read
+    ``kinds`` maps all known roles to the models of their sections. Raises ``InputError`` if the stack cannot be read
     because a Hostwright of another version, or with other roles, stored it.
     """
     if not _DIGEST.fullmatch(digest):
@@ -91,7 +92,7 @@ def _newer(data: dict[str, Any]) -> bool:
 
 
 def _said(data: dict[str, Any], digest: str) -> dict[str, Any] | None:
-    """Return the plain data of the stack in a file of schema 2; ``None`` if its digest is not ``digest``."""
+    """Return the stack in ``data``, a stored file (schema 2), as plain data; ``None`` for another digest."""
     try:
         stack = adapter(_Kept).validate_python(data).stack
         return stack if digest_of(stack) == digest else None
@@ -108,9 +109,7 @@ def _read(stack: dict[str, Any], kinds: Kinds, path: Path, fault: str) -> Stack:
 
 
 def _has(digest: str, stack: Stack, root: Path | None) -> bool:
-    """Return whether the stored stack equals ``stack``. New file addresses do not change the digest, but must be
-    stored.
-    """
+    """Return whether the stored stack equals ``stack``, including file addresses, which are not part of the digest."""
     data = _data(_path(digest, root)) or {}
     kinds = {name: type(section) for name, section in stack.sections.items()}
     return _newer(data) or ("schema" in data and find(digest, kinds, root) == stack)

@@ -1,7 +1,7 @@
 """Types of values in a stack file: names, versions, paths and addresses.
 
 ``Annotated[str, ArtifactName]`` is the name of one of the stack's artifacts. ``Annotated[str, TextFile]`` is the
-content of a text file, whose name is in the stack file. These marks may be anywhere in a field's annotation:
+content of a text file, which the stack file names. These marks may be anywhere in a field's annotation:
 ``Mapping[PythonVersion, Annotated[str, ArtifactName]]``.
 """
 
@@ -60,7 +60,7 @@ class ArtifactName:
 
 
 class TextFile:
-    """Marks a text for which the stack file contains the name of a text file instead of the text."""
+    """Marks a text that the stack file replaces by the name of a text file."""
 
 
 class StackPart(BaseModel):
@@ -70,7 +70,7 @@ class StackPart(BaseModel):
 
 
 def marked(kind: Any, value: Any, mark: type, way: tuple[str | int, ...] = ()) -> Iterator[tuple[Any, Any]]:
-    """Yield the values inside ``value`` whose annotation in ``kind`` has this mark, each with its path.
+    """Yield path and value of each value inside ``value`` whose annotation in ``kind`` has the mark ``mark``.
 
     ``value`` is a validated part, or raw data from a file; data of another form is ignored.
     """

@@ -1,4 +1,4 @@
-"""Records of tests of stacks (``tried.json`` in a folder of stacks): roles tested on a distribution release.
+"""Records of tests of stacks (``tried.json`` in a folder of stacks): the roles tested on each distribution release.
 
 A record applies to a stack as long as the stack pins the same versions.
 """
@@ -25,11 +25,11 @@ State = Literal["tried", "planned", "not tried"]
 
 
 class Trial(StackPart):
-    """The record of commands (verbs) that succeeded with some roles of a stack on hosts with one distribution release.
+    """A record of verbs that succeeded, for some roles of a stack, on hosts with one distribution release.
 
-    ``host`` is ``lab`` for hosts in a lab, and ``facts`` if the test had only facts, so that only planning was
-    possible. ``stand_ins`` are the artifacts that were not the vendor's. ``tests`` are the test files. ``date`` is the
-    day of the last recorded run; ``None`` if the tests exist but no run was recorded.
+    ``host`` is ``lab`` for hosts in a lab, and ``facts`` for made-up facts, with which only planning is possible.
+    ``stand_ins`` are artifacts that replace the vendor's. ``tests`` are the test files. ``date`` is the day of the last
+    recorded run; ``None`` if the tests exist but no run was recorded.
     """
 
     stack: str
@@ -45,7 +45,7 @@ class Trial(StackPart):
 
     @property
     def state(self) -> State:
-        """The state that the record proves. A record of nothing but a plan proves only ``planned``."""
+        """The state that the record proves: ``planned`` if only plans succeeded, else ``tried``."""
         return "planned" if self.host == "facts" or set(self.verbs) <= {"plan"} else "tried"
 
     @property
@@ -54,13 +54,14 @@ class Trial(StackPart):
         return self.stack, self.distribution, self.release, self.host, tuple(sorted(self.roles)), self.stand_ins
 
     def covers(self, other: Trial) -> bool:
-        """Return whether all roles and verbs of ``other`` are also in this record, and all else is equal."""
+        """Return whether all roles and verbs of ``other`` are also in this record, and its other fields are equal."""
         alike = all(getattr(self, name) == getattr(other, name) for name in _ALIKE)
         return alike and {*other.roles} <= {*self.roles} and {*other.verbs} <= {*self.verbs}
 
     def merged(self, other: Trial) -> Trial:
-        """Merge two records with equal keys. If the versions are equal, the result has the verbs and tests of both;
-        otherwise the result is ``other``.
+        """Return the merged record of two records with equal keys.
+
+        With equal versions, it has the verbs and tests of both; otherwise it is ``other``.
         """
         if dict(self.versions) != dict(other.versions):
             return other
@@ -79,7 +80,7 @@ _ALIKE = ("stack", "versions", "distribution", "release", "host", "stand_ins")
 
 @dataclass(frozen=True, slots=True)
 class TriedRole:
-    """The records for one role of a stack on one distribution release, strongest first."""
+    """The records of tests for one role of a stack on one distribution release, strongest state first."""
 
     distribution: str
     release: str
@@ -88,12 +89,12 @@ class TriedRole:
 
     @property
     def state(self) -> State:
-        """The strongest state that a record proves."""
+        """The strongest state that one of the records proves."""
         return self.trials[0].state if self.trials else "not tried"
 
 
 def read_trials(file: Path) -> tuple[Trial, ...]:
-    """Read the records in ``tried.json``; empty for a missing file. Raises ``InputError`` for an unusable file."""
+    """Read the records in ``tried.json``; empty if it does not exist. Raises ``InputError`` for an unusable file."""
     try:
         return adapter(tuple[Trial, ...]).validate_json(file.read_bytes())
     except FileNotFoundError:
@@ -103,8 +104,9 @@ def read_trials(file: Path) -> tuple[Trial, ...]:
 
 
 def trials_text(trials: Iterable[Trial]) -> str:
-    """Return the content of a file ``tried.json`` with these records: merged, sorted, and one record per line for
-    readable diffs. A record that another record covers is omitted.
+    """Return ``trials`` as the content of ``tried.json``: merged, sorted, and one record per line for readable diffs.
+
+    A record that another record covers is omitted.
     """
     by_key: dict[tuple[object, ...], Trial] = {}
     for trial in trials:
@@ -119,7 +121,7 @@ def trials_text(trials: Iterable[Trial]) -> str:
 
 
 def cells(stack: Stack, trials: Sequence[Trial]) -> tuple[TriedRole, ...]:
-    """Return the cells of a stack's test matrix: each release, with each role that is a default or has records."""
+    """Return the cells of a stack's test matrix: each release with each role that is a default or has a record."""
     versions = stack.versions()
     counted = [trial for trial in trials if trial.stack == stack.name and dict(trial.versions) == versions]
     roles = dict.fromkeys((*stack.roles, *(role for trial in counted for role in trial.roles)))
@@ -141,5 +143,5 @@ def _of(trials: Sequence[Trial], distribution: str, release: str, role: str) -> 
 
 
 def by_release(matrix: Iterable[TriedRole]) -> tuple[tuple[TriedRole, ...], ...]:
-    """Group the cells of a test matrix by distribution release."""
+    """Group the cells of a stack's test matrix by distribution release."""
     return tuple(tuple(group) for _, group in groupby(matrix, key=lambda cell: (cell.distribution, cell.release)))

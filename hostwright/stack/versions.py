@@ -1,4 +1,4 @@
-"""Parses and compares versions for rules."""
+"""Parses and compares versions of software for compatibility rules."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from packaging.version import Version
 
 @cache
 def version(text: str) -> Version:
-    """Parse a version; cached, because rules compare the same versions for many hosts."""
+    """Parse ``text`` as a version. Results are cached, because rules compare the same versions for many hosts."""
     return Version(text)
 
 
 def series(text: str) -> str:
-    """Return the major and minor version of a version.
+    """Return the major and minor number of the version ``text``.
 
     >>> series("11.2.2")
     '11.2'
@@ -24,7 +24,7 @@ def series(text: str) -> str:
 
 
 def kernel_version(release: str) -> Version | None:
-    """Return the version at the beginning of a kernel release (the output of ``uname -r``), or ``None``.
+    """Return the version at the beginning of ``release`` (the output of ``uname -r``); ``None`` if it has none.
 
     >>> str(kernel_version("5.15.0-91-generic"))
     '5.15.0'

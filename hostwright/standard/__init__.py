@@ -1,1 +1,1 @@
-"""The standard roles, templates, stacks and checks: links to the folders at the top of the repository."""
+"""The standard roles, templates, stacks, checks and schemas: links to folders of the repository."""

@@ -1,4 +1,4 @@
-"""Connections to hosts: opens a session, runs commands in the session, reports why a connection failed.
+"""Connections to hosts: opens sessions, runs commands in them, and reports why a connection failed.
 
 A host is reached over SSH, or is the machine that runs Hostwright (``local``). Only this package imports Fabric and
 paramiko, at the first connection.
@@ -17,8 +17,9 @@ __all__ = ["LOCAL", "Allowance", "Options", "Output", "Readable", "Session", "Ta
 def connect(target: Target, options: Options, allowance: Allowance | None = None) -> Session:
     """Open a session on ``target``. Close the session, or use it as a context manager.
 
-    All connections of a run to one host share an ``allowance``. Raises ``ProtocolError`` if it is spent, and
-    ``Unreachable`` if the connection fails within the connect timeout (``HostKeyMismatch`` for a changed host key).
+    All connections of a run to one host share an ``allowance``, which limits what the host may send. Raises
+    ``ProtocolError`` if it is used up, and ``Unreachable`` if the connection fails within the connect timeout
+    (``HostKeyMismatch`` for a changed host key).
     """
     if target.connection == LOCAL:
         from hostwright.transport.local import open_local
@@ -30,5 +31,5 @@ def connect(target: Target, options: Options, allowance: Allowance | None = None
 
 
 def import_all() -> None:
-    """Import Fabric and paramiko before child processes are forked, so that these share the imported modules."""
+    """Import Fabric and paramiko, before child processes are forked, so that these share the imported modules."""
     import hostwright.transport.connecting  # noqa: F401

@@ -69,7 +69,10 @@ class Opening:
         self.deadline = Deadline(timeout_s)
 
     def session(self) -> SshSession:
-        """Connect to the jump hosts, then to the host. If a connection fails, close the earlier connections."""
+        """Connect to the jump hosts, then to the host, and return the session.
+
+        If a connection fails, the earlier connections are closed.
+        """
         with self.way() as (via, leases):
             connection = self._connect(self.endpoint, via, jump=False)
             kept = leases.pop_all()
@@ -79,8 +82,9 @@ class Opening:
 
     @contextmanager
     def way(self) -> Iterator[tuple[fabric.Connection | None, ExitStack]]:
-        """Yield the connection to the last jump host (``None`` for a direct connection), and an ``ExitStack`` that
-        releases the connections to all jump hosts.
+        """Yield the connection to the last jump host, and an ``ExitStack`` that releases those to all jump hosts.
+
+        The connection is ``None`` if the host is reached directly.
         """
         if self.allowance.fault:
             raise ProtocolError(self._host.name, f"{self.allowance.fault} ({self.endpoint})")
@@ -109,8 +113,9 @@ class Opening:
             raise Unreachable(self._host.name, sentence, passing=True, lead="") from error
 
     def _login(self, endpoint: Endpoint, *, own: bool) -> Login:
-        """Return the authentication strategy for a server. The inventory's key and password are used only for the host
-        itself (``own``), never for a jump host.
+        """Return the authentication strategy for the server ``endpoint``.
+
+        The inventory's key and password are used only for the host itself (``own``), never for a jump host.
         """
         return Login(
             self._host.name,
@@ -141,7 +146,7 @@ class Opening:
         return connection
 
     def failed(self, error: Exception, endpoint: Endpoint, *, jump: bool = False) -> HostError:
-        """Return the error to raise for one of ``FAILURES``, with a sentence for the operator."""
+        """Return the error to raise for ``error``, one of ``FAILURES``, with a sentence for the operator."""
         if self.allowance.fault:
             return ProtocolError(self._host.name, f"{self.allowance.fault} ({endpoint})")
         where = _OF_JUMP if jump else _OF_HOST if self._host.address else _NO_ADDRESS
@@ -154,7 +159,10 @@ class Opening:
         return Unreachable(self._host.name, sentence, passing=_passes(error), lead=lead)
 
     def dial(self, endpoint: Endpoint, via: fabric.Connection | None) -> socket.socket | paramiko.Channel:
-        """Return a socket connected to the server, through the jump host ``via`` if set. Raises one of ``FAILURES``."""
+        """Return a socket connected to ``endpoint``, through ``via`` if set (a jump host).
+
+        Raises one of ``FAILURES``.
+        """
         if via is not None:
             target = (endpoint.address, endpoint.port)
             channel: paramiko.Channel = via.transport.open_channel(
@@ -166,7 +174,7 @@ class Opening:
         return dial(endpoint.address, endpoint.port, self.deadline, self._options.keepalive_s)
 
     def check(self, endpoint: Endpoint, sock: socket.socket | paramiko.Channel, *, jump: bool) -> HostKeyCheck:
-        """Return the paramiko policy that verifies the host key of a server."""
+        """Return the paramiko policy that verifies the host key of the server ``endpoint``."""
         return HostKeyCheck(
             self._host.name,
             endpoint,
@@ -199,19 +207,20 @@ class Opening:
 
 
 def _peer(sock: socket.socket | paramiko.Channel) -> str:
-    """Return the server's IP address for a direct TCP connection; else empty."""
+    """Return the server's IP address for ``sock``, a direct TCP connection; empty for any other channel."""
     straight = isinstance(sock, socket.socket) and sock.family in (socket.AF_INET, socket.AF_INET6)
     return str(sock.getpeername()[0]) if straight else ""
 
 
 def _passes(error: Exception) -> bool:
-    """Return whether a retry may succeed after this error: not for an unknown name, or without a common algorithm."""
+    """Return whether a retry may succeed after ``error``: not if the name is unknown, or no common algorithm exists."""
     return not isinstance(error, IncompatiblePeer) and getattr(error, "errno", None) != socket.EAI_NONAME
 
 
 def _sentence(error: Exception, endpoint: Endpoint, deadline: Deadline, where: str) -> str:
-    """The error text for a failed connection to one server, with a suggested fix; ``where`` is the fix if the server's
-    name cannot be resolved.
+    """Return the error text, with a suggested fix, for a failed connection to ``endpoint``.
+
+    ``where`` is the fix if the server's name cannot be resolved.
     """
     place, login = endpoint.place, f"(login as {endpoint.user})"
     if isinstance(error, socket.gaierror):

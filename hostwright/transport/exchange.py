@@ -91,8 +91,10 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """The endpoints of a connection, empty if unknown: ``local`` is this machine's address. ``remote`` is the host's
-    address or name, by which other hosts may also reach it.
+    """The endpoints of a connection, empty if unknown.
+
+    ``local`` is this machine's address. ``remote`` is the host's address or name, by which other hosts may also reach
+    the host.
     """
 
     local: str = ""
@@ -116,8 +118,9 @@ class Ends:
 
 
 def plain_address(text: str) -> str:
-    """Return an IP address in its canonical form; empty for other text, and for link-local (``fe80::1``), multicast and
-    unspecified addresses.
+    """Return the IP address ``text`` in its canonical form.
+
+    Empty for other text, and for link-local (``fe80::1``), multicast and unspecified addresses.
 
     >>> [plain_address(text) for text in ("::ffff:10.0.0.7", "FD00::0:5", "fe80::1%eth0", "0.0.0.0", "gpu01")]
     ['10.0.0.7', 'fd00::5', '', '', '']
@@ -140,20 +143,20 @@ class Deadline:
         self._end = time.monotonic() + timeout_s
 
     def left_s(self) -> float:
-        """Seconds left, at least 0."""
+        """Seconds left until the deadline, at least 0."""
         return max(0.0, self._end - time.monotonic())
 
     def passed(self) -> bool:
-        """Whether no time is left."""
+        """Whether the deadline has passed."""
         return self.left_s() == 0.0
 
 
 class Allowance:
     """Limits of SSH messages and bytes that one host may send in one run, over all of its connections.
 
-    Timeouts are not enough, because a server may send unsolicited messages of one byte each. Each connection and each
-    command raises the limits by many times the need of an honest host, until its end. Sent data and elapsed time also
-    raise the limits, because the host answers them.
+    Timeouts are not enough, because a server may send unsolicited messages of one byte each. While a connection is open
+    or a command runs, the limits are higher by many times the need of an honest host. Sent data and elapsed time also
+    raise the limits, because the host replies to sent data and to keepalives.
     """
 
     #: numbers of messages and bytes that a host may send to open a connection
@@ -186,13 +189,13 @@ class Allowance:
 
     @contextmanager
     def connection(self) -> Iterator[None]:
-        """Raise the limits by ``CONNECTION`` while the block runs."""
+        """Raise the host's message and byte limits by ``CONNECTION`` while the block runs."""
         with self._with(*self.CONNECTION):
             yield
 
     @contextmanager
     def command(self, cap_bytes: int) -> Iterator[None]:
-        """Raise the limits by the needs of a command with this output limit while the block runs."""
+        """Raise the host's message and byte limits while a command runs whose output limit is ``cap_bytes``."""
         messages, size = self.COMMAND
         with self._with(messages + cap_bytes // self.MESSAGE_BYTES, size + cap_bytes + cap_bytes // 8):
             yield
@@ -214,15 +217,17 @@ class Allowance:
                 self._bytes = min(self._bytes, self._open_bytes)
 
     def sent(self, size: int) -> None:
-        """Raise the limits after ``size`` bytes were sent to the host, which it may acknowledge with window
-        adjustments.
+        """Raise the host's message and byte limits after ``size`` bytes were sent to the host.
+
+        The host may acknowledge sent data with window adjustments.
         """
         with self._lock:
             self._earn(size / self.SENT_BYTES, size / self.SENT_BYTES * 16)
 
     def take(self, size: int, weight: int = 1) -> bool:
-        """Count a received message of ``size`` bytes as ``weight`` messages; return whether the host is within its
-        limits.
+        """Count a received message of ``size`` bytes as ``weight`` messages.
+
+        Return whether the host is within its limits.
         """
         with self._lock:
             self._begun_s = None

@@ -1,10 +1,10 @@
-"""Frames a command: any login shell passes the command to ``/bin/sh`` unchanged, and its output is separated from the
-shell's.
+"""Frames a command, so that any login shell passes the command to ``/bin/sh`` unchanged.
 
-sshd passes a command to the user's login shell, which may not be a POSIX shell, and whose start files may print
-something, wait for input or start another shell. Therefore the command line is a constant that all shells parse alike
-(in single quotes, without quote, backslash, ``!`` and line break). The program is sent over standard input after the
-begin mark of ``/bin/sh``. Output before the begin mark and after the end mark is not output of the command.
+The frame also separates the command's output from the shell's. sshd passes a command to the user's login shell, which
+may not be a POSIX shell. The shell's start files may print something, wait for input or start another shell. Therefore
+the command line is a constant that all shells parse alike (in single quotes, without quote, backslash, ``!`` and line
+break). The program is sent over standard input after the begin mark of ``/bin/sh``. Output before the begin mark and
+after the end mark is not output of the command.
 """
 
 from __future__ import annotations
@@ -49,8 +49,9 @@ class Stream:
         self.status: int | None = None
 
     def feed(self, data: bytes) -> bytes:
-        """Return the command's own output in received data. Bytes at the end that may begin a mark are held back until
-        the next call.
+        """Return the command's own output in ``data``, newly received bytes of the stream.
+
+        Bytes at the end that may begin a mark are held back until the next call.
         """
         if self.status is not None:
             self.after_bytes += len(data)
@@ -90,8 +91,9 @@ class Stream:
 
 
 class Frame:
-    """A framed command. ``line`` is the command line for the login shell. ``program`` is sent over standard input after
-    the begin mark has arrived on ``stdout``.
+    """A command in a frame of marks. ``line`` is the command line for the login shell.
+
+    ``program`` is sent over standard input after the begin mark has arrived on ``stdout``.
     """
 
     def __init__(self, command: str):
@@ -113,7 +115,7 @@ class Frame:
 
     @property
     def noise_bytes(self) -> int:
-        """Number of bytes before and after the command's output, on both streams."""
+        """Number of bytes before the begin marks and after the end marks, on both streams."""
         return sum(stream.noise_bytes + stream.after_bytes for stream in (self.stdout, self.stderr))
 
     def rest(self) -> tuple[bytes, bytes]:

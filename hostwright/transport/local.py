@@ -26,7 +26,10 @@ _PIECE_BYTES = 64 * 1024  #: maximum number of bytes of one write. A pipe on Lin
 
 
 def open_local(target: Target) -> LocalSession:
-    """Open a session on this machine. Raises ``Unreachable`` if ``ansible_host`` is not an address of this machine."""
+    """Open a session on this machine.
+
+    Raises ``Unreachable`` if the address of ``target`` (``ansible_host``) is not an address of this machine.
+    """
     if target.address and not _is_own(target.address):
         raise Unreachable(
             target.name,
@@ -105,7 +108,7 @@ class Process:
 
     @property
     def eof_received(self) -> int:
-        """Whether both outputs have ended (an ``int``, as in paramiko's channel)."""
+        """Whether standard output and error have both ended (an ``int``, as in paramiko's channel)."""
         return not self._open
 
     @property
@@ -126,7 +129,7 @@ class Process:
         return False
 
     def fileno(self) -> int:
-        """Return a descriptor that is readable when an output has data or has ended, and after ``cut``."""
+        """Return a file descriptor that is readable when an output has data or has ended, and after ``cut``."""
         return self._some.fileno()
 
     def recv_ready(self) -> bool:
@@ -184,7 +187,7 @@ class Process:
                 self._process.stdin.close()
 
     def cut(self) -> None:
-        """End reading and writing. Any thread may call this at any time."""
+        """End reading from and writing to the process. Any thread may call this at any time."""
         self.lost = self.closed = True
         self._notice()
 
@@ -223,7 +226,7 @@ def _home(account: pwd.struct_passwd) -> str:
 
 
 def _is_own(address: str) -> bool:
-    """Return whether a host name or an address belongs to this machine: only then a socket can be bound to it."""
+    """Return whether ``address``, a name or an address, belongs to this machine: whether a socket can bind to it."""
     with suppress(OSError, UnicodeError):
         for family, _, _, _, place in socket.getaddrinfo(address, None, type=socket.SOCK_DGRAM):
             with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as sock:

@@ -37,8 +37,8 @@ class Options:
 
     ``host_keys``: ``strict`` refuses a host with an unknown key; ``accept-new`` records an unknown key and continues.
     Both refuse a changed key. ``ssh_config`` replaces ``~/.ssh/config`` and ``/etc/ssh/ssh_config``.
-    ``connect_timeout_s`` limits the seconds from the start to the end of the login. ``keepalive_s`` is the interval of
-    keepalive messages. The inventory and ``ssh_config`` take precedence over both.
+    ``connect_timeout_s`` limits the seconds from the start of a connection to the end of the login. ``keepalive_s`` is
+    the interval of keepalive messages. The inventory and ``ssh_config`` take precedence over both.
     """
 
     host_keys: Literal["strict", "accept-new"] = "strict"

@@ -110,11 +110,11 @@ class ChannelSession(Session):
 
     @abstractmethod
     def _start(self, command: str, deadline: Deadline) -> Channel:
-        """Start a command in the login shell. Raises ``Unreachable``."""
+        """Start ``command`` in the login shell. Raises ``Unreachable`` if it cannot be started by the deadline."""
 
     @abstractmethod
     def _lost(self, channel: Channel) -> bool:
-        """Return whether the connection was lost. If not, a signal ended a command without exit status."""
+        """Return whether the connection was lost. If it was not, a signal ended the command without exit status."""
 
     def run(
         self,
@@ -184,7 +184,10 @@ class ChannelSession(Session):
         return Unreachable(self.host.name, f"{sentence} ({self.endpoint})", passing=not (in_time or text))
 
     def _failure(self, sentence: str) -> HostError:
-        """Return the error for a failed connection, or for an allowance that the host has exceeded."""
+        """Return the error for a failed connection, with the text ``sentence``.
+
+        If the host has exceeded its allowance, the error reports that instead.
+        """
         if self._allowance.fault:
             return ProtocolError(self.host.name, f"{self._allowance.fault} ({self.endpoint})")
         return Unreachable(self.host.name, f"{sentence} ({self.endpoint})", passing=True)
@@ -226,8 +229,10 @@ class SshSession(ChannelSession):
         return channel
 
     def _open(self, transport: paramiko.Transport, deadline: Deadline) -> paramiko.Channel:
-        """Open a channel. If the host refuses (MaxSessions), close an idle channel, wait until the host has freed
-        closed channels, and retry once.
+        """Open a channel.
+
+        If the host refuses (MaxSessions), close an idle channel, wait until the host has freed closed channels, and
+        retry once.
         """
         from paramiko import ChannelException
 

@@ -44,7 +44,7 @@ class Channel(Protocol):
 
     @property
     def eof_received(self) -> int:
-        """Whether both outputs have ended (an ``int``, as in paramiko)."""
+        """Whether standard output and error have both ended (an ``int``, as in paramiko)."""
 
     @property
     def exit_status(self) -> int:
@@ -52,7 +52,7 @@ class Channel(Protocol):
 
     @property
     def status_event(self) -> CommandEnd:
-        """The end of the command."""
+        """The event that is set when the command ends."""
 
     @property
     def out_window_size(self) -> int:
@@ -63,7 +63,7 @@ class Channel(Protocol):
         """Best size of the data for one call of ``sendall``, in bytes."""
 
     def fileno(self) -> int:
-        """Return a descriptor that is readable when an output has data or has ended."""
+        """Return a file descriptor that is readable when an output has data or has ended."""
 
     def recv_ready(self) -> bool:
         """Whether standard output has data."""
@@ -113,7 +113,7 @@ class Exchange:
         self._stdin_error: BaseException | None = None
 
     def run(self, deadline: Deadline, idle_s: float | None) -> bool:
-        """Send input and receive output until the command ends or is cut off; return ``False`` on a timeout.
+        """Send standard input and receive output until the command ends or is cut off; return ``False`` on a timeout.
 
         The command ends at the end marks of its frame, because a start file's background process may keep the channel
         open.

@@ -1,1 +1,1 @@
-"""Run the checks of each layer with testinfra over Hostwright's SSH connections."""
+"""Runs the checks of each layer with testinfra over Hostwright's SSH connections."""

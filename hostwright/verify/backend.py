@@ -1,4 +1,4 @@
-"""A testinfra backend that runs commands over Hostwright's connections."""
+"""A testinfra backend that runs the commands of checks over Hostwright's SSH connections."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ Heard = Callable[[Output], None]
 
 
 def _unheard(_: Output) -> None:
-    """Do nothing: the default if nobody needs the output of commands."""
+    """Do nothing with the output of a command. Default where no caller needs the output."""
 
 
 class Completed(CommandResult):  # type: ignore[misc]  # testinfra has no types
-    """The result of a command. Assertion messages contain the command, its status and its last lines."""
+    """The result of a command in a check. Assertion messages show the command, its status and its last output."""
 
     def __repr__(self) -> str:
         command = self.command.decode("utf-8", "replace").splitlines() or [""]
@@ -57,7 +57,7 @@ class Completed(CommandResult):  # type: ignore[misc]  # testinfra has no types
 
 
 class SessionBackend(BaseBackend):  # type: ignore[misc]  # testinfra has no types
-    """A testinfra backend that runs commands over an open session, as the login user or as root."""
+    """A testinfra backend that runs commands in a shell on a host, as the login user or as root."""
 
     NAME = "hostwright"
 
@@ -68,7 +68,7 @@ class SessionBackend(BaseBackend):  # type: ignore[misc]  # testinfra has no typ
         self.root = root
 
     def run(self, command: str, *args: str, **kwargs: Any) -> CommandResult:  # noqa: ARG002 (testinfra's signature)
-        """Run a command; ``%s`` in it is replaced by the quoted arguments.
+        """Return the result of ``command``; each ``%s`` in it is replaced by one of ``args``, quoted.
 
         Raises ``HostError`` if the command cannot be run.
         """
@@ -79,18 +79,18 @@ class SessionBackend(BaseBackend):  # type: ignore[misc]  # testinfra has no typ
         return self.completed(line, output)
 
     def completed(self, line: str, output: Output) -> CommandResult:
-        """Create the result of a command from its output, and pass the output to the running check."""
+        """Create the result of the command ``line`` from its output, and pass the output to ``heard``."""
         self._heard(output)
         return Completed(self, output.status, self.encode(line), output.stdout, output.stderr)
 
 
 def testinfra_host(shell: RootShell, *, root: bool = False, heard: Heard = _unheard) -> TestinfraHost:
-    """The testinfra object ``host`` for an open session. ``heard`` is called with the output of each command."""
+    """Return the testinfra object ``host`` for an open shell. ``heard`` is called with the output of each command."""
     return TestinfraHost(SessionBackend(shell, root=root, heard=heard))
 
 
 class OnceRunner:
-    """Runs each command once for all processes that use the same folder of results. Other processes wait for it.
+    """Runs each command once for all processes that use the same folder of results. The others wait for it.
 
     Use it only for commands that change nothing, and whose output does not change while a host is verified.
     """
@@ -100,7 +100,7 @@ class OnceRunner:
         self._folder = folder
 
     def __call__(self, command: str, *arguments: str) -> CommandResult:
-        """Return the result of a command, from the folder of results if another process has run it.
+        """Return the result of a command, from the folder of results if any process has already run the command.
 
         Raises ``HostError`` if the command cannot be run.
         """
@@ -145,10 +145,10 @@ class BoundedRunner:
 
 
 def program_runner(host: TestinfraHost, root_run: Callable[..., CommandResult]) -> Callable[..., CommandResult]:
-    """The function ``run(script, *arguments)``, which runs a script that creates and executes programs.
+    """Return the function ``run(script, *arguments)``, for scripts that create programs and execute them.
 
-    It sets ``$TMPDIR`` to a directory in which programs may be executed. ``host`` runs the script as the login user. If
-    that user cannot execute programs, ``root_run`` runs it.
+    The function sets ``$TMPDIR`` to a directory in which programs may be executed. ``host`` runs the script as the
+    login user. If that user cannot execute programs, ``root_run`` runs the script.
     """
 
     def run(script: str, *arguments: str) -> CommandResult:

@@ -1,4 +1,4 @@
-"""Find the known problems of a verified host that explain its failed checks. Pure."""
+"""Finds the known problems of a verified host that explain its failed checks. No I/O."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from hostwright.verify.verdict import Check, Verdict
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A known problem of a host, and the failed checks that it explains.
+    """A known problem of a host (``finding``), and the failed checks that the problem explains.
 
-    ``probably`` is true if no check printed the problem's message, but the host has no other known problem in this
-    layer.
+    ``probably`` is true if no check printed the problem's message, but the host has no other known problem in the
+    checks' layer.
     """
 
     finding: Finding
@@ -23,7 +23,7 @@ class Cause:
 
 
 def causes(verdict: Verdict) -> tuple[Cause, ...]:
-    """The causes of a verdict: problems found on the host, then problems found only in the output of checks."""
+    """Return the causes of failed checks: problems found on the host, then problems only in the output of checks."""
     bad = [check for check in verdict.checks if not check.holds]
     looked = verdict.examination or Examination((), "")
     grave = [finding for finding in looked.findings if finding.grave]
@@ -45,9 +45,10 @@ def _cause(finding: Finding, checks: tuple[Check, ...]) -> Cause:
 
 
 def _instead(named: Finding, grave: Iterable[Finding], looked: Examination) -> str:
-    """The rule to use in place of the problem ``named`` that a check printed; empty if ``named`` is right.
+    """Return the rule of the problem to report instead of ``named``; empty if ``named`` is right.
 
-    ``named`` is wrong if no probe found it on the host, and exactly one other grave problem was found in its layer.
+    A check printed the message of ``named``. It is wrong if no probe found it on the host, and exactly one other grave
+    problem was found in its layer.
     """
     rules = [finding.rule for finding in grave if finding.layer == named.layer]
     denied = named.layer and named.rule not in {*looked.not_checked, *(finding.rule for finding in looked.findings)}
@@ -55,9 +56,9 @@ def _instead(named: Finding, grave: Iterable[Finding], looked: Examination) -> s
 
 
 def _likely(grave: Iterable[Finding], silent: Iterable[Check]) -> dict[str, list[Check]]:
-    """Failed checks that printed no known message, by the rule that finds the problem of their layer.
+    """Return the checks in ``silent``, which printed no known message, by the rule of the problem in their layer.
 
-    Only rules without another grave rule in the same layer on this host are included.
+    A check is included only if its layer has exactly one grave problem on this host.
     """
     rules: dict[str, list[str]] = {}
     for finding in grave:

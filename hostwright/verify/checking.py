@@ -1,4 +1,4 @@
-"""Run the checks of many hosts in one pytest process. It loads inventory and checks once, and forks per host."""
+"""Runs the checks of many hosts in one pytest process, which loads inventory and checks once and forks per host."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _DIED = None  #: exit status of a host's process when pytest itself has ended
 
 
 def files_of(role: Role, site: Site) -> list[Path]:
-    """The files with checks of a role: those of the standard role that it is or extends, then those of the site."""
+    """Return the files with checks of ``role``: of the standard role, if it is or extends one, then of the site."""
     name = f"test_{role.name}.py"
     places = [*([STANDARD_CHECKS / name] if role.standard else []), site.checks / name]
     return list(dict.fromkeys(path.resolve() for path in places if path.exists()))
@@ -67,7 +67,7 @@ class Checks:
         self._folder.cleanup()
 
     def of(self, target: TargetHost, password: Secret | None) -> tuple[Check, ...]:
-        """Run the checks of a host's roles, and return their results.
+        """Run the checks of the roles in ``target`` on its host, and return their results.
 
         Raises ``HostError`` if the checks cannot be run, or do not end within the time limit.
         """
@@ -99,7 +99,7 @@ class Checks:
         return tuple(map(self._check, rows))
 
     def _check(self, row: dict[str, Any]) -> Check:
-        """The result of a check, with any known problem in the output of its commands."""
+        """Return the result of a check from ``row``, with any known problem in the output of the check's commands."""
         output = row.pop("output")
         del row["number"]
         return Check(
@@ -108,9 +108,9 @@ class Checks:
         )
 
     def _order(self, number: int, order: dict[str, Any]) -> int | None:
-        """Send the order of a host to pytest, and return the exit status of the host's process.
+        """Send ``order``, which is to check one host, to pytest. Return the exit status of the process for this host.
 
-        Returns ``None`` if pytest ended first.
+        Return ``None`` if pytest ended first.
         """
         queue: SimpleQueue[int | None] = SimpleQueue()
         with self._lock:
@@ -140,7 +140,7 @@ class Checks:
         self._reader.start()
 
     def _command(self, pipe: int) -> list[str]:
-        """The pytest command line.
+        """Return the pytest command line. ``pipe`` is the descriptor of the pipe to pytest.
 
         Variables and passwords are sent through the pipe, so that no argument, environment or file contains a secret.
         With ``-P``, nothing is imported from the working directory.
@@ -178,7 +178,10 @@ class Checks:
 
 
 def check_layers(target: TargetHost, roster: Roster, password: Secret | None) -> tuple[Check, ...]:
-    """Run the checks of one host's roles, and return their results. Raises ``HostError``."""
+    """Run the checks of the roles in ``target`` on its host, and return their results.
+
+    Raises ``HostError`` if the checks cannot be run, or do not end in time.
+    """
     with Checks(roster, target.roles) as checks:
         return checks.of(target, password)
 
@@ -186,7 +189,7 @@ def check_layers(target: TargetHost, roster: Roster, password: Secret | None) ->
 def _refuse_others_conftest() -> None:
     """Raise ``NotTrusted`` for a ``conftest.py`` above the standard checks that other users may have written.
 
-    pytest would run it, for example if Hostwright is installed below ``/tmp``.
+    pytest would run such a file, for example if Hostwright is installed below ``/tmp``.
     """
     for folder in STANDARD_CHECKS.parents:
         if (folder / "conftest.py").exists() and (fault := fault_of(folder / "conftest.py")):
@@ -197,7 +200,7 @@ def _refuse_others_conftest() -> None:
 
 
 def _environment() -> dict[str, str]:
-    """The environment of this process without pytest's variables."""
+    """Return the environment for the pytest process: that of this process, without pytest's variables."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     return {**kept, "PYTHONPATH": str(STANDARD.parent.parent), "PYTHONDONTWRITEBYTECODE": "1"}
 
@@ -212,7 +215,7 @@ def _lines(path: Path) -> list[bytes]:
 
 
 def _inventory(roster: Roster) -> list[str]:
-    """The pytest options with the paths of the inventory; none if it is the site's own inventory."""
+    """Return the pytest options with the paths of the inventory; none if it is the site's own inventory."""
     if roster.sources == (roster.site.inventory,):
         return []
     return [word for source in roster.sources for word in ("--hw-inventory", str(source))]

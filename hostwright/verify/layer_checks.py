@@ -1,7 +1,7 @@
-"""The pytest plugin that runs the checks of layers on a user's host.
+"""The pytest plugin that runs the checks of layers on a site's hosts.
 
-It provides fixtures, and writes one JSON line per check. Hosts and sudo passwords are received through a pipe, so that
-no argument, environment or file contains a password.
+The plugin provides fixtures, and writes one JSON line per check. It receives hosts and sudo passwords through a pipe,
+so that no argument, environment or file contains a password.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ UNCHECKED = (HostError, pytest.skip.Exception)
 
 
 class NoGpu(Skipped):
-    """Exception of a check that needs a GPU, on a host without one."""
+    """Raised by a check that needs a GPU, on a host without one."""
 
 
 _OBJECT = Pattern(r"<[^<>\n]{1,300} at 0x[0-9a-f]{1,16}>")  #: pattern of the default text for a Python object
 
 
 class CheckOutputs:
-    """The output of the commands of each check, and of the commands of fixtures that the check uses."""
+    """The output of the commands of the current check, and of the commands of each fixture."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -67,7 +67,7 @@ class CheckOutputs:
             self.texts.append(text.decode("utf-8", "replace"))
 
     def by(self, item: pytest.Item) -> str:
-        """The stored output of the commands of a check.
+        """Return the stored output of the commands of the check ``item``.
 
         From a long output, the beginning, which has the first error, and the end are kept.
         """
@@ -80,7 +80,7 @@ class CheckOutputs:
 
 @dataclass(frozen=True)
 class CheckedHost:
-    """The host that this process checks, and its sudo password."""
+    """The host that this process checks, and the sudo password for it."""
 
     target: TargetHost
     password: Secret | None
@@ -96,7 +96,7 @@ UNREAD = pytest.StashKey[list[tuple[str, str]]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Initialise the state of this plugin, and register the markers of checks."""
+    """Initialize the state of this plugin, and register the markers of checks."""
     for mark, meaning in MARKS.items():
         config.addinivalue_line("markers", f"{mark}: {meaning}")
     config.stash[UNREAD] = []
@@ -109,7 +109,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> Iterator[None]:
-    """Add the output of a fixture's commands to every check that uses the fixture."""
+    """Store the output of a fixture's commands for every check that uses the fixture."""
     outputs = request.config.stash[OUTPUTS]
     before = len(outputs.texts)
     yield
@@ -118,7 +118,7 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.Fix
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]:
-    """Keep pytest running if a conftest.py is broken: only the checks in its directory and below fail."""
+    """Keep pytest running if a ``conftest.py`` is broken: only the checks in its directory and below fail."""
     outcome: Any = yield
     if outcome.excinfo is not None and isinstance(outcome.excinfo[1], ConftestImportFailure):
         early_config.stash[BROKEN] = outcome.excinfo[1]
@@ -126,7 +126,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]
 
 
 def pytest_exception_interact(node: pytest.Item | pytest.Collector, call: pytest.CallInfo[Any]) -> None:
-    """Record a file of checks that cannot be imported. Only hosts with the file's role report the error."""
+    """Record a file of checks that cannot be imported. Only hosts with the role of this file report the error."""
     if isinstance(node, pytest.Collector) and call.excinfo is not None:
         wrapped = call.excinfo.value
         error = wrapped.__cause__ if isinstance(wrapped.__cause__, Exception) else wrapped
@@ -169,7 +169,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
 
 
 def _check(session: pytest.Session, roster: Roster, order: Order) -> int:
-    """Run the checks of a host. Called in the process of the host; returns its exit status."""
+    """Run the checks of one host, in the process for this host. Return the exit status of that process."""
     target = roster.targets(order["host"], order["roles"])[0]
     items = [item for item in session.items if _role_of(item) in order["roles"]]
     units = units_of([_placed(item) for item in items])
@@ -200,7 +200,7 @@ def _placed(item: pytest.Item) -> PlacedCheck:
 
 
 def _run(session: pytest.Session, items: Sequence[pytest.Item], taken: Iterable[Unit], results: _Results) -> int:
-    """Run units of checks, and return an exit status.
+    """Run the checks ``items`` in the units ``taken``, and return an exit status.
 
     Session fixtures are kept between units, and are torn down after the last unit.
     """
@@ -213,7 +213,7 @@ def _run(session: pytest.Session, items: Sequence[pytest.Item], taken: Iterable[
 
 
 class _Results:
-    """Writes the result of each check when it ends. The duration includes the check's fixtures."""
+    """Writes the result of each check when the check ends. The duration includes the check's fixtures."""
 
     def __init__(self, path: Path, items: Sequence[pytest.Item]):
         self._path = path
@@ -225,7 +225,7 @@ class _Results:
         self._last: dict[str, Any] = {}
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        """Write a line when a check begins, for a check that never ends."""
+        """Write a line when a check begins, so that a check that never ends is known."""
         self._put(self._named(self._items[self._numbers[nodeid]]))
 
     @pytest.hookimpl(hookwrapper=True)
@@ -265,7 +265,7 @@ class _Results:
         return {"number": self._numbers[item.nodeid], "role": _role_of(item), "check": item.name}
 
     def _put(self, row: Mapping[str, Any]) -> None:
-        """Append a line with a single write call, since several processes append to this file."""
+        """Append ``row`` as a line with a single write call, because several processes append to the file."""
         file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
             os.write(file, json.dumps(row).encode() + b"\n")
@@ -278,7 +278,7 @@ def _role_of(node: pytest.Item | pytest.Collector) -> str:
 
 
 def _why(call: pytest.CallInfo[None]) -> str:
-    """The message of a failed assertion or of an error, without pytest's traceback."""
+    """Return the message of a failed assertion or of an error, without pytest's traceback."""
     error = call.excinfo
     if error is None:
         return ""
@@ -294,7 +294,7 @@ def target(pytestconfig: pytest.Config) -> TargetHost:
 
 @pytest.fixture(scope="session")
 def no_gpu(target: TargetHost) -> Callable[[], NoReturn]:
-    """A function that ends a check on a host without a GPU.
+    """A function for checks that need a GPU: it ends the check, which then does not count.
 
     If the inventory defines GPUs for the host, the check fails.
     """
@@ -309,7 +309,7 @@ def no_gpu(target: TargetHost) -> Callable[[], NoReturn]:
 
 @pytest.fixture(scope="session")
 def inventory(pytestconfig: pytest.Config) -> str:
-    """The path of the inventory, as records contain it."""
+    """The path of the inventory, as written in records of runs."""
     return pytestconfig.stash[INVENTORY]
 
 
@@ -338,9 +338,9 @@ def bounded_run(host: TestinfraHost, pytestconfig: pytest.Config) -> BoundedRunn
 
 @pytest.fixture(scope="session")
 def once(host: TestinfraHost, pytestconfig: pytest.Config) -> OnceRunner:
-    """A runner for commands whose output does not change. ``once("cmd %s", argument)`` runs one once per host.
+    """A runner for commands whose output does not change.
 
-    It runs the command as the login user, like ``host.run``.
+    ``once("cmd %s", argument)`` runs the command once per host, as the login user, like ``host.run``.
     """
     return OnceRunner(host, pytestconfig.stash[ANSWERS])
 
@@ -360,7 +360,7 @@ def root_run(root_host: TestinfraHost) -> Callable[..., CommandResult]:
 
 @pytest.fixture(scope="session")
 def root_once(root_host: TestinfraHost, pytestconfig: pytest.Config) -> OnceRunner:
-    """A runner for root commands with constant output: ``root_once("cmd %s", argument)`` runs one once per host."""
+    """A runner for root's commands whose output does not change: ``root_once("cmd %s", argument)``, once per host."""
     return OnceRunner(root_host, pytestconfig.stash[ANSWERS])
 
 
@@ -372,11 +372,11 @@ def run_program(host: TestinfraHost, root_run: Callable[..., CommandResult]) -> 
 
 @pytest.fixture(scope="session")
 def stack(target: TargetHost) -> Stack:
-    """The stack that the host should have."""
+    """The stack that the host under test should have."""
     return target.stack
 
 
 @pytest.fixture(scope="module")
 def variables(request: pytest.FixtureRequest, target: TargetHost) -> Any:
-    """The bound variables of the role under test: in ``test_base.py``, those of ``base``."""
+    """The bound variables of the role under test: in ``test_base.py``, those of the role ``base``."""
     return target.variables[Path(str(request.path)).stem.removeprefix("test_")]

@@ -1,4 +1,4 @@
-"""A program that replaces ``pip check`` and takes a sixth of its time."""
+"""A program for hosts that replaces ``pip check`` and takes a sixth of its time."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Group the checks of a host into units that run in parallel. The checks of one unit run in order. Pure.
+"""Groups the checks of a host into units that run in parallel. The checks of one unit run in order. No I/O.
 
 The checks of one standard file form a unit, since they share the results of their fixtures. A check with the marker
 ``beside`` is a unit of its own. All other checks of a site form one unit. A check with the marker ``alone`` disturbs
-others, and runs after all units.
+other checks, and runs after all units.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Unit = tuple[int, ...]  #: positions of a group's checks in the list of all chec
 
 @dataclass(frozen=True, slots=True)
 class PlacedCheck:
-    """A check's file, whether the file is a standard file, and the check's markers."""
+    """The file of a check, whether the file is one of Hostwright's standard files, and the check's markers."""
 
     file: Path
     standard: bool
@@ -36,14 +36,16 @@ class PlacedCheck:
 
 @dataclass(frozen=True, slots=True)
 class HostUnits:
-    """The units of a host in starting order (``side_by_side``), and the checks that then run in order (``alone``)."""
+    """The units of a host's checks, in starting order (``side_by_side``), and checks to run ``alone`` afterwards."""
 
     side_by_side: tuple[Unit, ...]
     alone: Unit
 
 
 def units_of(checks: Sequence[PlacedCheck]) -> HostUnits:
-    """Group the checks of a host. Units of the last file start first, since checks of higher layers take longer.
+    """Group the checks of a host into units.
+
+    Units of the last file start first, since checks of higher layers take longer.
 
     >>> base, motd = Path("test_base.py"), Path("test_motd.py")
     >>> marked = PlacedCheck(base, True, frozenset({BESIDE}))
@@ -65,9 +67,9 @@ def _of_file(file: Path, checks: Sequence[PlacedCheck], numbers: Iterable[int]) 
 
 
 def lanes_for(hosts: int, units: HostUnits) -> int:
-    """The number of units of each host that run at once in a run with this number of hosts.
+    """Return the number of units that run at once on each host, in a run with ``hosts`` hosts.
 
-    It is at least 1, so that no host waits for another.
+    The number is at least 1, so that no host waits for another.
 
     >>> units = HostUnits(tuple((number,) for number in range(9)), ())
     >>> [lanes_for(hosts, units) for hosts in (1, 8, 16, 1000)]

@@ -11,7 +11,7 @@ from hostwright.plan.planning import HostPlan
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The result of one check of a layer."""
+    """The result of one check of a layer on a host."""
 
     role: str  #: role of the check: ``driver`` for the checks in ``test_driver.py``
     check: str  #: name of the test function, with parameters
@@ -33,7 +33,7 @@ class Check:
 class Verdict:
     """The result of verifying one host. It passes if nothing differs from the stack and every check passes.
 
-    If a check could not be made, it has not failed, but the host does not pass. On a host without a GPU, checks that
+    A check that could not be made has not failed, but then the host does not pass. On a host without a GPU, checks that
     need a GPU do not count.
     """
 
@@ -65,7 +65,7 @@ class Verdict:
 
     @property
     def failed_roles(self) -> tuple[str, ...]:
-        """The roles in which something differs or a check failed, each once."""
+        """The roles of which a state differs or a check failed, each once."""
         failed = [check.role for check in self.failed_checks]
         return tuple(dict.fromkeys([role.role for role in self.plan.roles] + failed))
 

@@ -1,4 +1,4 @@
-"""Run the checks of each host in a process that pytest (``hostwright.verify.checking``) forks.
+"""Runs the checks of each host in a process that pytest (``hostwright.verify.checking``) forks.
 
 pytest loads inventory and checks once. Afterwards it only forks processes and waits for them: it has one thread and no
 connection. The checks of a host run in its process, or in several child processes (lanes) with their own connections.
@@ -31,7 +31,7 @@ _FORK = multiprocessing.get_context("fork")
 
 
 def serve(parent: Connection, prepare: Callable[[Order], Task]) -> None:
-    """For each order received from ``parent``, run a task in a new process, and send back order number and exit status.
+    """Run a task in a new process for each order from ``parent``. Send back the order's number and the exit status.
 
     ``prepare`` creates the task from the order in this process. After the order ``None``, wait for all processes and
     return.
@@ -53,7 +53,7 @@ def serve(parent: Connection, prepare: Callable[[Order], Task]) -> None:
 
 
 def start(task: Task, limit_s: float) -> ForkProcess:
-    """Start a process that runs a task. If the task takes longer than ``limit_s``, the process exits with ``LATE``."""
+    """Start a process that runs ``task``. If it takes longer than ``limit_s``, the process exits with ``LATE``."""
 
     def run() -> None:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -66,9 +66,9 @@ def start(task: Task, limit_s: float) -> ForkProcess:
 
 
 def run_in_lanes(units: Sequence[Unit], lanes: int, run: Callable[[Iterator[Unit]], int]) -> int:
-    """Run units of checks in ``lanes`` child processes. Each child takes the next unit when it has finished one.
+    """Run units of checks with ``run`` in ``lanes`` child processes. Each child takes the next unit when it is free.
 
-    Returns 0, or the exit status of the first failed child. The time limit of this process also ends its children.
+    Return 0, or the exit status of the first failed child. The time limit of this process also ends its children.
     """
     begun = _FORK.Value("L", 0)
 
@@ -97,7 +97,7 @@ def _next_order(parent: Connection) -> Order | None:
 
 
 def _recorded(parent: Connection, output: str, task: Task) -> Task:
-    """The task with its output, and a line for any exception, appended to a file."""
+    """Return ``task`` with its output, and a line for any exception, appended to the file ``output``."""
 
     def run() -> int:
         # While this process keeps the pipe open, the parent cannot detect that pytest was killed.

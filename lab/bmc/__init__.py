@@ -1,8 +1,8 @@
 """BMCs of the lab hosts: one Redfish endpoint per lab, by sushy-tools' emulator with the lab's hosts as systems.
 
-Real: Redfish over HTTPS with a verifiable certificate, users, sessions, power, boot override, virtual media, and an
-installation that replaces the disk. Stand-in: one endpoint for all hosts, and an installer that applies a seed to the
-lab's base image.
+As with real BMCs, clients use Redfish over HTTPS with a verifiable certificate, users, sessions, power, boot override
+and virtual media. Unlike real BMCs, one endpoint serves all hosts. An installation replaces the disk as real ones do,
+but applies a seed (the installer's settings) to the lab's base image.
 """
 
 from lab.bmc.credentials import Credentials

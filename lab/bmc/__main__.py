@@ -1,4 +1,4 @@
-"""``python -m lab.bmc LAB``: the lab's Redfish endpoint, started by `lab.bmc.serve`."""
+"""Program ``python -m lab.bmc LAB``: the Redfish endpoint of a lab, which `lab.bmc.serve` starts."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class _Handler(WSGIRequestHandler):
     timeout = _IDLE_S  # this time limit also applies to the TLS handshake
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:  # noqa: ARG002 (werkzeug's signature)
-        """Log one line without colours and without unescaped input of the client."""
+        """Log one line for a request, without colours and without unescaped input of the client."""
         self.log("info", "%r %s", self.requestline[:200], int(code) if str(code).isdigit() else code)
 
 
 def build(hosts: Hosts) -> Any:
-    """Return the emulator's application with the lab's hosts as systems, without access control.
+    """Return the emulator's application with ``hosts`` as systems, without access control.
 
-    The emulator has no option for custom drivers, so the lab's drivers replace its properties.
+    The emulator has no option for custom drivers, so properties with the lab's drivers replace those of its class.
     """
     systems = Systems(hosts)
     drives = Drives(systems)

@@ -1,4 +1,4 @@
-"""Access control of the endpoint: HTTP basic authentication or a Redfish session, except for the service root."""
+"""Access control of a lab's Redfish endpoint: HTTP Basic authentication or a session, except for the service root."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST_BYTES = 1 << 16
 
 
 class Door:
-    """A WSGI application that passes requests with valid credentials to another application."""
+    """A WSGI application that passes requests with valid credentials to the application ``behind``."""
 
     def __init__(self, behind: WSGIApplication, credentials: Credentials):
         self._behind, self._credentials = behind, credentials
@@ -34,7 +34,7 @@ class Door:
         self._lock = threading.Lock()
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Respond to one request: pass it to the application, refuse it, or handle it if it concerns sessions."""
+        """Respond to one request: pass it to ``behind``, refuse it, or handle it if it concerns sessions."""
         request = Request(environ)
         request.max_content_length = _MOST_BYTES
         path = request.path.rstrip("/")
@@ -111,7 +111,7 @@ def _session(number: str) -> dict[str, object]:
 
 
 def _hash(token: str) -> str:
-    """Return the hash of a token. The duration of a comparison of hashes reveals nothing about the token."""
+    """Return the hash of ``token``. The duration of a comparison of hashes reveals nothing about the token."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 

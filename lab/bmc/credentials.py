@@ -37,7 +37,7 @@ class Credentials:
         return cls(USER, Secret(password.read_text().strip()), password, lab.bmc / "ca.pem")
 
     def admit(self, user: str, password: str) -> bool:
-        """Return whether user and password are those of the lab's BMCs."""
+        """Return whether ``user`` and ``password`` are those of the lab's BMCs."""
         # Both comparisons take constant time, because the duration would reveal whether user or password is wrong.
         return (Secret(user) == Secret(self.user)) & (Secret(password) == self.password)
 
@@ -56,12 +56,12 @@ def ensure(lab: Lab) -> Credentials:
 
 
 def certificate(lab: Lab) -> Path:
-    """Return the path of the PEM file with the endpoint's key and certificate, which is written last."""
+    """Return the path of the PEM file with key and certificate of the Redfish endpoint. This file is written last."""
     return lab.bmc / "server.pem"
 
 
 def _make_certificates(lab: Lab) -> None:
-    """Create a CA, and the endpoint's certificate signed by it. The CA's key is discarded."""
+    """Create a CA, and the Redfish endpoint's certificate signed by it. The CA's key is discarded."""
     authority, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     issuer = _name(f"Hostwright lab {lab.name}: authority of this lab's BMCs")
     root = (
@@ -118,7 +118,7 @@ def _name(common: str) -> x509.Name:
 
 
 def _write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner can read, and replace it by a rename."""
+    """Write ``text`` to a file that only its owner can read, and rename this file to ``path``."""
     fresh = path.with_name(f".{path.name}.new")
     fresh.unlink(missing_ok=True)
     fresh.touch(mode=0o600)

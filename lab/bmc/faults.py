@@ -1,6 +1,6 @@
-"""Injected BMC faults for tests, set through files.
+"""Faults that tests inject into the BMCs of lab hosts, through files.
 
-For an unreachable BMC, point the host's ``hostwright_bmc`` at a closed port.
+To simulate an unreachable BMC, set the host's ``hostwright_bmc`` to a closed port.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ class Faults:
 
 
 def set_faults(lab: Lab, host: str, faults: Faults) -> None:
-    """Replace the faults of the BMC of ``host`` by ``faults``; ``Faults()`` clears them. Raises `LabError` without
-    BMCs.
+    """Replace the injected faults of the BMC of ``host`` by ``faults``; ``Faults()`` clears them.
+
+    Raises `LabError` if the lab has no BMCs.
     """
     require_host_name(host)
     if not lab.bmc.is_dir():
@@ -36,6 +37,6 @@ def set_faults(lab: Lab, host: str, faults: Faults) -> None:
 
 
 def read_faults(lab: Lab, host: str) -> Faults:
-    """Return the current faults of the BMC of ``host``."""
+    """Return the current injected faults of the BMC of ``host``."""
     file = lab.bmc / "faults" / f"{host}.json"
     return Faults(**json.loads(file.read_text())) if file.exists() else Faults()

@@ -1,4 +1,4 @@
-"""Download of a seed's file from the host's address, inside its network namespace."""
+"""Download of an installer's file inside the host's network namespace, so that the client has the host's address."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _SEED_SCHEMES = ("http://", "https://")
 
 
 class NoAnswer(LabError):
-    """The seed cannot be fetched at the moment; a later attempt may succeed."""
+    """The installer's file cannot be fetched at the moment; a later attempt may succeed."""
 
 
 def fetch(machine: Machine, url: str) -> str | None:
-    """Return the text at ``url``; None if it does not exist.
+    """Return the text at ``url``, fetched from the host's address; ``None`` if it does not exist.
 
-    Raises `NoAnswer`. Requires only the host's network namespace, not a running system.
+    Raises `NoAnswer` if the download fails. Requires only the host's network namespace, not a running system.
     """
     # The URL goes over standard input, because every user can read argv, and the path may be secret.
     command = ["nsenter", f"--net={machine.netns}", sys.executable, "-B", "-m", "lab.bmc.fetching"]

@@ -1,7 +1,7 @@
-"""The stand-in installer, which runs when a BMC boots its host from the network or from virtual media.
+"""The lab's simple installer, which runs when a BMC boots its host from the network or from virtual media.
 
-It waits for the seed, erases the disk, writes the lab's base image, applies the seed, and boots the new system. Its
-messages go to the host's console.
+It waits for the seed (settings of the new system), erases the disk, writes the lab's base image, applies the seed, and
+boots the new system. Its messages go to the host's console.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Installation:
 
     @property
     def alive(self) -> bool:
-        """Whether the host is in the installer. After an error, it stays there until the power is cut."""
+        """Whether the host is in the installer. After an error, the host stays there until the power is cut."""
         return self._thread.is_alive()
 
     def pull_plug(self) -> None:
@@ -67,8 +67,9 @@ class Installation:
             self._unplugged.wait()
 
     def _seed(self, url: str) -> Seed | None:
-        """Wait for the seed and return it; None if the power was cut. Raises `LabError` at the timeout, or for an
-        invalid seed.
+        """Wait for the seed below ``url`` and return it; ``None`` if the power was cut.
+
+        Raises `LabError` at the timeout, or for an invalid seed.
         """
         self._say(f"waits for the seed below {url}")
         deadline, why = time.monotonic() + self._seed_timeout_s, ""
@@ -95,9 +96,10 @@ class Installation:
 
 
 def read_seed(get: Callable[[str], str | None]) -> Seed | None:
-    """Return the seed from the files that ``get`` returns by name (None: missing); None without a seed.
+    """Return the seed from the files that ``get`` returns by name; ``None`` if a necessary file is missing.
 
-    Raises `NoAnswer` if the server cannot be reached, and another `LabError` for an invalid seed.
+    ``get`` returns ``None`` for a missing file. Raises `NoAnswer` if the server cannot be reached, and another
+    `LabError` for an invalid seed.
     """
     user_data = get("user-data")
     if user_data is not None:

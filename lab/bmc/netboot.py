@@ -1,4 +1,4 @@
-"""Stand-in for DHCP and PXE: the URL of the seed for a host's installer.
+"""Replacement of DHCP and PXE: the URL from which a host's installer fetches its seed (settings).
 
 On real hardware, the site configures DHCP and PXE. In the lab, a test or a user sets the URL, also for virtual media.
 """
@@ -17,7 +17,7 @@ DEFAULT = "http://{bridge}:8098/{host}/"
 
 
 def set_seed(lab: Lab, host: str, url: str) -> None:
-    """Set the URL of the seed for the installer of ``host``. Raises `LabError` if the lab has no BMCs."""
+    """Set the URL from which the installer of ``host`` fetches its seed. Raises `LabError` if the lab has no BMCs."""
     require_host_name(host)
     if not lab.bmc.is_dir():
         raise LabError(f"lab {lab.name} has no BMCs; create them with `python -m lab up --bmc`")
@@ -27,9 +27,9 @@ def set_seed(lab: Lab, host: str, url: str) -> None:
 
 
 def seed_url(lab: Lab, host: str) -> str:
-    """Return the URL of the seed for the installer of ``host``, with a trailing slash.
+    """Return the URL from which the installer of ``host`` fetches its seed, with a trailing slash.
 
-    ``HOSTWRIGHT_LAB_SEED_URL`` overrides the default URL.
+    The environment variable ``HOSTWRIGHT_LAB_SEED_URL`` overrides the default URL.
     """
     file = lab.bmc / "netboot" / f"{host}.json"
     if file.exists():

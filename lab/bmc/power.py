@@ -44,14 +44,15 @@ class Hosts:
         }
 
     def power(self, name: str) -> str:
-        """Return ``On`` or ``Off``. Raises `LabError` if the host does not exist."""
+        """Return the power state of the host ``name``: ``On`` or ``Off``. Raises `LabError` if it does not exist."""
         time.sleep(read_faults(self.lab, name).delay_s)
         return "On" if self._says_on(find_machine(self.lab, name)) else "Off"
 
     def reset(self, name: str, order: str) -> None:
-        """Perform a Redfish reset of type ``order``.
+        """Perform a Redfish reset of type ``order`` on the host ``name``.
 
-        Raises `LabError`, `Broken` or `Impossible`, and `KeyError` for an unknown type.
+        Raises `LabError` if the host does not exist, `Broken` for an injected fault, `Impossible` for a restart of a
+        host that is off, and `KeyError` for an unknown type.
         """
         faults = read_faults(self.lab, name)
         time.sleep(faults.delay_s)
@@ -93,7 +94,7 @@ class Hosts:
         self._turn_on(machine)
 
     def _ask_to_shut_down(self, machine: Machine) -> None:
-        """Press the power button briefly. Does not wait for the shutdown."""
+        """Request a shutdown of the host, as a short press of the power button does, without waiting for it."""
         if running(machine):
             exec_in(machine, ["systemctl", "--no-block", "poweroff"])
         else:

@@ -1,6 +1,6 @@
-"""Parser of seeds: the user, the user's keys, and the host key of the new system.
+"""Parser of seeds (installers' settings): the user, the user's keys, and the host key of the new system.
 
-Only the values that the stand-in installer applies are parsed, and each is validated.
+Only the values that the lab's installer applies are parsed, and each is validated.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Seed:
 
 
 def parse_autoinstall(text: str) -> Seed:
-    """Return the seed of an Ubuntu autoinstall ``user-data``. Raises `LabError` if Ubuntu's installer would prompt."""
+    """Return the seed in ``text``, Ubuntu's ``user-data``. Raises `LabError` if Ubuntu's installer would prompt."""
     if not text.startswith("#cloud-config"):
         raise LabError("user-data does not begin with #cloud-config, so cloud-init ignores it; add that line")
     try:
@@ -68,8 +68,9 @@ def parse_autoinstall(text: str) -> Seed:
 
 
 def parse_preseed(text: str) -> Seed:
-    """Return the seed of a Debian preseed; its late_command installs the keys. Raises `LabError` if d-i would
-    prompt.
+    """Return the seed in ``text``, a Debian preseed file. Raises `LabError` if Debian's installer would prompt.
+
+    The keys are not parsed, because the seed's ``late_command`` installs them.
     """
     answers = preseed_answers(text)
     late = answers.get("preseed/late_command", "")
@@ -84,7 +85,7 @@ def parse_preseed(text: str) -> Seed:
 
 
 def preseed_answers(text: str) -> dict[str, str]:
-    """Return debconf question → answer. Raises `LabError` for a line that debconf rejects."""
+    """Return debconf question → answer from a preseed file. Raises `LabError` for a line that debconf rejects."""
     answers = {}
     for line in text.replace("\\\n", " ").splitlines():
         if not line.strip() or line.lstrip().startswith("#"):
@@ -116,7 +117,7 @@ def _user(value: object) -> str:
 
 
 def _commands(value: object) -> tuple[str, ...]:
-    """Return the late-commands, each a string or a list of words, as shell."""
+    """Return ``late-commands`` of autoinstall as shell commands. Each of them is a string or a list of words."""
     if not isinstance(value, list):
         raise LabError("autoinstall.late-commands is not a list")
     commands = []
@@ -147,13 +148,13 @@ def _public_keys(lines: object) -> tuple[str, ...]:
 
 
 def public_line(private: Secret) -> str:
-    """Return the public key of an OpenSSH private key, in the format of a .pub file."""
+    """Return the public key of ``private``, an OpenSSH private key, in the format of a .pub file."""
     key = serialization.load_ssh_private_key(private.reveal().encode(), None).public_key()
     return key.public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH).decode()
 
 
 def _host_key(private: object, public: object) -> Secret:
-    """Return the host key. Raises `LabError` unless private and public key match, because sshd would not start."""
+    """Return ``private`` as host key. Raises `LabError` if ``public`` does not match, because sshd would not start."""
     if not isinstance(private, str) or not isinstance(public, str):
         raise LabError("the seed's host key is not a pair of strings, the private key and the public key")
     key = Secret(private if private.endswith("\n") else private + "\n")

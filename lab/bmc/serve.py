@@ -1,4 +1,4 @@
-"""Start and stop of the process that serves a lab's BMCs."""
+"""Start and stop of the process that serves a lab's BMCs, as one Redfish endpoint."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ exec setsid --fork "$@"
 
 
 def group(lab: Lab) -> str:
-    """Return the control group of the endpoint, inside the lab's group, so that `down` ends the endpoint."""
+    """Return the control group of the Redfish endpoint, inside the lab's group, so that `down` ends the endpoint."""
     return f"hostwright-lab/{lab.name}/_bmc"
 
 
@@ -38,14 +38,14 @@ def wanted(lab: Lab) -> bool:
 
 
 def running(lab: Lab) -> bool:
-    """Return whether the endpoint's process runs."""
+    """Return whether the process of the lab's Redfish endpoint runs."""
     return bool(cgroups.processes(group(lab)))
 
 
 def ensure(lab: Lab) -> Credentials:
-    """Create the lab's BMCs, or restart their endpoint if it does not run; return the client credentials.
+    """Create the lab's BMCs, or restart their Redfish endpoint if it does not run; return the client credentials.
 
-    The lab's bridge must exist. Raises `LabError` with the last output if the endpoint does not start.
+    The lab's bridge must exist. Raises `LabError` with the endpoint's last output if it does not start.
     """
     if importlib.util.find_spec("sushy_tools") is None:
         raise LabError("BMCs of lab hosts require sushy-tools; install it with `pip install -e .[dev]`")
@@ -68,19 +68,19 @@ def ensure(lab: Lab) -> Credentials:
 
 
 def stop(lab: Lab) -> None:
-    """End the endpoint's process if it runs. A host in the installer then stays off."""
+    """End the process of the lab's Redfish endpoint, if it runs. A host in the installer then stays off."""
     cgroups.kill(group(lab))
     cgroups.remove(group(lab))
 
 
 def forget(lab: Lab, host: str) -> None:
-    """Delete the BMC settings of a removed host."""
+    """Delete the BMC settings of ``host``, which was removed from the lab."""
     for part in ("systems", "netboot", "faults"):
         (lab.bmc / part / f"{host}.json").unlink(missing_ok=True)
 
 
 def answers(lab: Lab) -> bool:
-    """Return whether the endpoint accepts connections."""
+    """Return whether the lab's Redfish endpoint accepts connections."""
     try:
         with socket.create_connection((str(lab.gateway.ip), BMC_PORT), timeout=2.0):
             return True

@@ -17,7 +17,7 @@ ENABLED: tuple[str, ...] = get_args(Enabled)
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """Content of a virtual drive: a URL, whose image is never fetched."""
+    """Content of a virtual drive: the URL of an image. The lab never fetches the image."""
 
     image: str = ""
     inserted: bool = False
@@ -26,7 +26,7 @@ class Media:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """BMC settings of one host."""
+    """Stored settings of one host's BMC."""
 
     target: str = "None"  #: boot target, one of `TARGETS`
     enabled: str = "Disabled"  #: duration of the boot override, one of `ENABLED`
@@ -41,7 +41,7 @@ class Settings:
         return self.target in ("Pxe", "UefiHttp") or (self.target == "Cd" and self.cd.inserted)
 
     def after_boot(self) -> Settings:
-        """Return the settings after a boot, which uses up one-time settings."""
+        """Return the settings after a boot, which clears a one-time boot override."""
         return replace(self, target="None", enabled="Disabled") if self.enabled == "Once" else self
 
 

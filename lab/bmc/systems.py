@@ -36,18 +36,18 @@ class Systems(AbstractSystemsDriver):  # type: ignore[misc]  # the emulator has 
         return list(read_records(self._lab))
 
     def uuid(self, identity: str) -> str:
-        """Return the identity, which the emulator accepts as a UUID. Raises the emulator's `NotFound`."""
+        """Return ``identity``, which the emulator accepts as a UUID. Raises `NotFound` if no host has this name."""
         # `identity` comes from a URL and must not be used as a path
         if identity not in self.systems:
             raise error.NotFound(f"there is no system {identity}; there are {', '.join(self.systems)}")
         return identity
 
     def name(self, identity: str) -> str:
-        """Return the host's name."""
+        """Return the host's name, which is ``identity``."""
         return self.uuid(identity)
 
     def get_power_state(self, identity: str) -> str:
-        """Return ``On`` or ``Off``."""
+        """Return the host's power state: ``On`` or ``Off``."""
         return self._hosts.power(self.uuid(identity))
 
     def set_power_state(self, identity: str, state: str) -> None:
@@ -70,19 +70,19 @@ class Systems(AbstractSystemsDriver):  # type: ignore[misc]  # the emulator has 
         write_settings(self._lab, self.uuid(identity), settings)
 
     def get_boot_device(self, identity: str) -> str:
-        """Return the target of the boot override; the string ``None`` without one."""
+        """Return the target of the host's boot override; the string ``None`` without an override."""
         return self.settings(identity).target
 
     def set_boot_device(self, *_: str) -> NoReturn:
-        """Never called: `lab.bmc.boot` handles boot overrides."""
+        """Raise an error. The method is never called, because `lab.bmc.boot` handles boot overrides."""
         raise error.NotSupportedError("the boot override is set with PATCH on the system")
 
     def get_boot_mode(self, identity: str) -> str:
-        """Return ``UEFI`` or ``Legacy``."""
+        """Return the host's boot mode: ``UEFI`` or ``Legacy``."""
         return self.settings(identity).mode
 
     def get_http_boot_uri(self, identity: str) -> str:
-        """Return the URL for a boot over UEFI HTTP."""
+        """Return the URL from which the host boots over UEFI HTTP."""
         return self.settings(identity).http_uri
 
     def get_nics(self, identity: str) -> list[dict[str, str]]:
@@ -113,7 +113,7 @@ class Drives:
         return ["CD", "DVD"]
 
     def get_device_image_info(self, identity: str, device: str) -> SimpleNamespace:
-        """Return the URL and state of the image in the drive."""
+        """Return the URL and state of the image in the host's drive."""
         media = self._media(identity, device)
         return SimpleNamespace(
             image_name=media.image.rpartition("/")[2],
@@ -133,9 +133,10 @@ class Drives:
         *options: object,
         **_user_and_password: str,
     ) -> str:
-        """Insert an image. Raises the emulator's errors for an invalid URL and for an occupied drive.
+        """Insert the image at ``image_url`` into the drive.
 
-        ``options``: whether the image is inserted immediately, and whether it is write-protected.
+        ``options`` are whether the image is inserted immediately, and whether it is write-protected. Raises the
+        emulator's errors for an invalid URL and for an occupied drive.
         """
         if self._media(identity, device).inserted:
             raise error.Conflict("an image is inserted already: eject it first")
@@ -146,7 +147,7 @@ class Drives:
         return image_url
 
     def eject_image(self, identity: str, device: str) -> None:
-        """Eject the image, if any."""
+        """Eject the image from the host's drive, if any."""
         self._media(identity, device)
         self._systems.remember(identity, replace(self._systems.settings(identity), cd=Media()))
 

@@ -52,8 +52,8 @@ _RECIPE = 1
 def ensure_vm_base(base: Path, *, driver: bool = False) -> Path:
     """Return the root filesystem for virtual machines on the image ``base``. Build it first if it is missing.
 
-    With ``driver``, the image of Debian 13 has Debian's own driver, compiled on this machine. Raises `LabError` for
-    another distribution.
+    With ``driver``, it also has Debian's own NVIDIA driver, compiled on this machine. This requires an image of Debian
+    13; `LabError` is raised for another distribution.
     """
     missing = {name: package for name, package in TOOLS.items() if not Path(name).exists()}
     ensure_programs({name: package for name, package in missing.items() if not shutil.which(name)})
@@ -97,6 +97,6 @@ def _build(base: Path, made: Path, log: Path, *, driver: bool) -> None:
 
 
 def _drop(old: Path) -> None:
-    """Delete an image of an earlier recipe, unless it is mounted."""
+    """Delete ``old``, an image of an earlier recipe, unless it is mounted."""
     if str(old) not in Path("/proc/self/mountinfo").read_text():
         shutil.rmtree(old)

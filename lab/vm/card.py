@@ -1,7 +1,7 @@
-"""An emulated NVIDIA card on the PCI bus of a virtual machine: only the ids by which drivers find it.
+"""An emulated NVIDIA card on the PCI bus of a virtual machine: only the ids by which drivers find the card.
 
 This program is the device's process (QEMU's ``x-pci-proxy-dev``). It starts QEMU, which sends it every access to the
-card. The guest's drivers find a card without function.
+card. The guest's drivers find a card that does not work.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _IDENTITY = {0x0: 0x1640_00A1, 0xA00: 0x164A_1000}
 
 @dataclass
 class Function:
-    """One PCI function. The guest may write command, BARs and interrupt line."""
+    """The PCI function of the emulated card. The guest may write its command, BARs and interrupt line."""
 
     card: Card = T4
     config: bytearray = field(init=False)
@@ -52,20 +52,20 @@ class Function:
         self.writable[_IDENTIFIES] = 1
 
     def read(self, address: int, length: int) -> int:
-        """Return the value of a read from the configuration space."""
+        """Return ``length`` bytes of the configuration space at ``address``, as a number."""
         return int.from_bytes(self.config[address : address + length], "little")
 
     def write(self, address: int, value: int, length: int) -> None:
-        """Store the writable bits of a write to the configuration space."""
+        """Store the writable bits of ``value`` at ``address`` of the configuration space."""
         for at, byte in enumerate(value.to_bytes(4, "little")[:length], address):
             mask = self.writable[at]
             self.config[at] = self.config[at] & ~mask | byte & mask
 
     def answer(self, command: int, data: bytes) -> int | None:
-        """Return the number in the response to QEMU; None without a response.
+        """Return the number in the response to QEMU's message ``command``; ``None`` without a response.
 
-        Every register reads as 0, so that drivers ignore the card. With a readable identity, NVIDIA's drivers accept
-        it.
+        Every register reads as 0, so that drivers ignore the card. NVIDIA's drivers accept the card once the guest has
+        made the identity of the chip readable.
         """
         if command in (_CONFIG_READ, _CONFIG_WRITE):
             address, value, length = _ACCESS.unpack_from(data)
@@ -78,7 +78,7 @@ class Function:
 
 
 def serve(connection: socket.socket, function: Function) -> None:
-    """Answer QEMU's requests until QEMU ends."""
+    """Answer QEMU's requests over ``connection`` until QEMU ends."""
     while header := _receive(connection, _HEADER.size):
         command, size = _HEADER.unpack(header)
         number = function.answer(command, _receive(connection, size))
@@ -100,7 +100,7 @@ def _receive(connection: socket.socket, size: int) -> bytes:
 
 
 def main(command: Sequence[str]) -> int:
-    """Run QEMU with the card added to its command line; return its exit status."""
+    """Run QEMU with the card added to its command line ``command``; return its exit status."""
     ours, theirs = socket.socketpair()
     number = theirs.fileno()
     card = ("-device", f"x-pci-proxy-dev,id=card0,fd={number}")

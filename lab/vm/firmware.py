@@ -1,7 +1,7 @@
-"""MOKs in the firmware variables of a virtual machine that is off, enrolled without a confirmation at the console.
+"""Enrolment of machine owner keys (MOKs) in the firmware variables of a virtual machine that is off.
 
-A certificate is written into shim's variable ``MokList``. The layout is edk2's (MdeModulePkg,
-Include/Guid/VariableFormat.h); the list is an EFI_SIGNATURE_LIST of the UEFI specification.
+This needs no confirmation at the console. A certificate is written into shim's variable ``MokList``. The layout is
+edk2's (MdeModulePkg, Include/Guid/VariableFormat.h); the list is an EFI_SIGNATURE_LIST of the UEFI specification.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _KEPT_FOR_BOOT = 0x3
 
 
 def mok_list(certificate: bytes) -> bytes:
-    """Return the contents of shim's list ``MokList`` with one certificate (DER)."""
+    """Return the contents of shim's list ``MokList`` with ``certificate`` (DER) as its only entry."""
     one = _OWNER.bytes_le + certificate
     return _X509.bytes_le + struct.pack("<III", 28 + len(one), 0, len(one)) + one
 
 
 def enrol(variables: Path, certificate: bytes) -> None:
-    """Add ``MokList`` with ``certificate`` (DER) to the firmware variables of a machine that is off."""
+    """Add ``MokList`` with ``certificate`` (DER) to ``variables``, a machine's file of firmware variables."""
     data = bytearray(variables.read_bytes())
     at, end = _free(bytes(data))
     entry = _entry("MokList", _SHIM, mok_list(certificate))
@@ -48,7 +48,7 @@ def enrol(variables: Path, certificate: bytes) -> None:
 
 
 def names(variables: Path) -> list[str]:
-    """Return the names of the valid variables, in file order."""
+    """Return the names of the valid variables in the file ``variables``, in file order."""
     data = variables.read_bytes()
     return [name for _, name, state in _walk(data) if state == _ADDED]
 
@@ -60,7 +60,10 @@ def _entry(name: str, vendor: uuid.UUID, value: bytes) -> bytes:
 
 
 def _store(data: bytes) -> tuple[int, int]:
-    """Return the offsets of the first variable and of the store's end. Raises `LabError` for another format."""
+    """Return the offsets in ``data`` of the first variable and of the store's end.
+
+    Raises `LabError` if ``data`` is not a store of firmware variables with Secure Boot.
+    """
     start = _VOLUME_LENGTH.unpack_from(data, 48)[0]
     guid, size, *_ = _STORE.unpack_from(data, start)
     if guid != _AUTHENTICATED.bytes_le:
@@ -69,7 +72,7 @@ def _store(data: bytes) -> tuple[int, int]:
 
 
 def _walk(data: bytes) -> list[tuple[int, str, int]]:
-    """Return (end, name, state) of every variable. The next one starts at ``end``, which is aligned."""
+    """Return (end, name, state) of every variable in ``data``. The next one starts at ``end``, which is aligned."""
     at, end = _store(data)
     found = []
     while at + _VARIABLE.size <= end and _VARIABLE.unpack_from(data, at)[0] == _START:

@@ -21,9 +21,10 @@ _KVM = Path("/dev/kvm")
 
 
 def accelerator(cpuinfo: str, device: bool) -> str:
-    """Return ``kvm`` if it can run a virtual machine, else ``tcg``.
+    """Return QEMU's accelerator: ``kvm`` if KVM can run a virtual machine, else ``tcg``.
 
-    ``/dev/kvm`` alone runs only adapted kernels; others need the CPU flags ``vmx`` or ``svm``.
+    ``cpuinfo`` is the text of /proc/cpuinfo, and ``device`` whether ``/dev/kvm`` is usable. This device alone runs only
+    adapted kernels; others need the CPU flags ``vmx`` or ``svm``.
     """
     flags = re.search(r"^flags\s*:(.*)$", cpuinfo, re.MULTILINE)
     hardware = {"vmx", "svm"} & set(flags[1].split() if flags else ())
@@ -31,22 +32,22 @@ def accelerator(cpuinfo: str, device: bool) -> str:
 
 
 def here() -> str:
-    """Return the accelerator of this machine."""
+    """Return QEMU's accelerator for this machine: ``kvm`` or ``tcg``."""
     return accelerator(Path("/proc/cpuinfo").read_text(), os.access(_KVM, os.R_OK | os.W_OK))
 
 
 def disk(machine: Machine) -> Path:
-    """Return the file with all writes of the host since its last saved disk."""
+    """Return the path of the file with all writes of the host since its last saved disk."""
     return machine.directory / "disk.qcow2"
 
 
 def variables(machine: Machine) -> Path:
-    """Return the file with the host's firmware variables."""
+    """Return the path of the file with the host's firmware variables."""
     return machine.directory / "firmware.fd"
 
 
 def command(machine: Machine, accelerate: str) -> list[str]:
-    """Return the command that runs the host until it powers off, with its console on standard output."""
+    """Return the QEMU command that runs the host until it powers off, with its console on standard output."""
     processor = "host" if accelerate == "kvm" else "max"
     acceleration = "kvm" if accelerate == "kvm" else "tcg,thread=multi"
     return [

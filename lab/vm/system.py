@@ -1,4 +1,4 @@
-"""Root filesystem content that only virtual machines have: their own network and boot configuration."""
+"""Files that only the root filesystem of a virtual machine has: its network and boot configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Audit values of the host itself."""
+"""Values that an audit records about the host itself."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DMI = "/sys/class/dmi/id/"
 
 
 def audit_values(v: Base, ctx: RoleContext) -> Iterator[AuditValue]:
-    """Yield the machine, its kernel and firmware, and the packages excluded from unattended upgrades."""
+    """Yield values of the machine, its kernel and firmware, and the packages that unattended upgrades exclude."""
     cpu = MACHINE.line("cpu")
     yield AuditValue("kernel", KERNEL, among=DISTRIBUTION)
     yield AuditValue("distribution", DISTRIBUTION)

@@ -1,4 +1,4 @@
-"""Containers with GPUs: Docker and the NVIDIA container toolkit."""
+"""The role for containers with GPUs: Docker and the NVIDIA container toolkit."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ REPLACES = "changes Docker's packages, which ends its containers"
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """Variables of the role ``container``. Packages, versions and repositories come from the stack."""
+    """Variables of the role ``container``. Its packages, versions and repositories come from the stack."""
 
     default_runtime: bool = False  #: whether all containers get the nvidia runtime by default
     cgroup_driver: Literal["", "cgroupfs", "systemd"] = ""  #: Docker's cgroup driver; empty: Docker's default

@@ -1,4 +1,4 @@
-"""GPUs in containers: the mode of the toolkit's runtime, and the CDI specification that engines read."""
+"""States for GPUs in containers: the mode of the toolkit's runtime, and the CDI specification that engines read."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ _LEFT = Probe(sh_file(__file__, "sh/refresh_left.sh"), shared=True)
 
 @dataclass(frozen=True, slots=True)
 class RuntimeMode(Resource):
-    """Mode of ``nvidia-container-runtime`` in the toolkit's config.toml; without an entry ``auto``. Other settings are
-    kept.
+    """The mode of ``nvidia-container-runtime`` in the toolkit's config.toml is ``mode``. Without an entry, it is
+    ``auto``. Other settings in the file are kept.
 
     Running containers keep their GPUs, because config.toml is read when a container starts.
     """
@@ -72,15 +72,15 @@ class RuntimeMode(Resource):
 
 @dataclass(frozen=True, slots=True)
 class CdiSpecification(Resource):
-    """The CDI specification of nvidia-cdi-refresh fits this driver: the libraries in it exist, and the major numbers of
-    its device files are the kernel's.
+    """The CDI specification that nvidia-cdi-refresh writes matches the host's driver: the libraries in it exist, and
+    its device files have the kernel's major numbers.
 
     The device number of nvidia-uvm may change whenever the module is loaded. With a wrong number, ``cuInit`` returns
     999 in containers (NVIDIA/nvidia-container-toolkit#1934).
 
-    If nvidia-smi lists no GPU, the unit fails (the toolkit's deployments/systemd, 1.20.0). The cause is then the driver
-    or a GPU, so the plan only has a note. Otherwise a failed unit is restarted, because it would stay failed until the
-    next boot.
+    If nvidia-smi lists no GPU, nvidia-cdi-refresh fails (the toolkit's deployments/systemd, 1.20.0). The cause is then
+    the driver or a GPU, so this state only has a note. Otherwise a failed nvidia-cdi-refresh is restarted, because it
+    would stay failed until the next boot.
     """
 
     def probes(self) -> tuple[Probe, ...]:
@@ -106,7 +106,7 @@ class CdiSpecification(Resource):
 
 @dataclass(frozen=True, slots=True)
 class Refreshable(Condition):
-    """Condition that nvidia-cdi-refresh can succeed: nvidia-smi lists a GPU.
+    """The condition that nvidia-cdi-refresh can succeed: nvidia-smi lists a GPU.
 
     Without a GPU, systemd restarts the service up to its start limit, and its path unit also fails.
     """
@@ -122,7 +122,7 @@ class Refreshable(Condition):
 class NoRefresh(Resource):
     """nvidia-cdi-refresh is disabled, and the CDI specification that it wrote is removed.
 
-    An operator's own specification is kept. The links of the units are removed last, because they show that
+    An operator's own specification is kept. The links that enable its units are removed last, because they show that
     nvidia-cdi-refresh wrote the specification.
     """
 
@@ -146,7 +146,9 @@ class NoRefresh(Resource):
 
 @dataclass(frozen=True, slots=True)
 class GpusFlagWorks(Resource):
-    """``docker run --gpus`` works with the host's Docker release and the toolkit's mode."""
+    """``docker run --gpus`` works with the host's Docker release in the toolkit's mode ``mode``. If not, provisioning
+    is refused.
+    """
 
     mode: Mode
 

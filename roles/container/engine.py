@@ -1,4 +1,6 @@
-"""Docker with the NVIDIA container toolkit: packages, and the links that containers need to keep their GPUs."""
+"""States for Docker with the NVIDIA container toolkit: packages, firewall rules, and the links that containers need to
+keep their GPUs.
+"""
 
 from __future__ import annotations
 
@@ -79,9 +81,9 @@ VALIDATE = "{ ! dockerd --help | grep -q -e --validate || dockerd --validate --c
 
 
 def daemon_settings(default_runtime: bool, cgroup_driver: str, *, cdi: bool = False) -> str:
-    """Return the required contents of daemon.json, as JSON.
+    """Return the settings that the role requires in Docker's daemon.json, as JSON.
 
-    With ``cdi``, they include the setting that Docker 25 to 28.1 needs to read CDI specifications.
+    With ``cdi``, the settings include the one that Docker 25 to 28.1 needs to read CDI specifications.
     """
     settings: dict[str, Any] = {"runtimes": {"nvidia": {"args": [], "path": "nvidia-container-runtime"}}}
     if default_runtime:
@@ -94,8 +96,8 @@ def daemon_settings(default_runtime: bool, cgroup_driver: str, *, cdi: bool = Fa
 
 
 def former_names_gone(keep: str) -> Iterator[Resource]:
-    """Yield the removal of the toolkit's former packages and apt sources. ``keep`` is the path of the current source
-    list.
+    """Yield the states that remove the toolkit's former packages and apt sources. ``keep`` is the path of the toolkit's
+    current apt source list.
 
     The packages are not purged: a purge of nvidia-docker2 would delete daemon.json.
     """
@@ -104,10 +106,11 @@ def former_names_gone(keep: str) -> Iterator[Resource]:
 
 
 def links_at_boot(unit: str) -> Iterator[Resource]:
-    """Yield the unit that creates the ``DeviceLinks`` at boot, before Docker starts.
+    """Yield the states for a systemd unit with the content ``unit``, which creates the ``DeviceLinks`` at boot before
+    Docker starts.
 
-    A link enables the unit, because ``systemctl enable`` would reload systemd, which removes GPUs from containers
-    without device links.
+    A link enables the unit, because ``systemctl enable`` would reload systemd. A reload takes GPUs from containers that
+    have no device links.
     """
     path = f"/etc/systemd/system/{LINKS_UNIT}"
     yield File(path, unit)
@@ -116,7 +119,7 @@ def links_at_boot(unit: str) -> Iterator[Resource]:
 
 @dataclass(frozen=True, slots=True)
 class ProgramApart(Condition):
-    """Condition that the command ``docker`` is in a separate package, docker-cli, as since Debian 13."""
+    """The condition that the command ``docker`` is in the separate package docker-cli, as in Debian 13 and later."""
 
     def probes(self) -> tuple[Probe, ...]:
         return HOST_PROBES
@@ -128,9 +131,10 @@ class ProgramApart(Condition):
 
 @dataclass(frozen=True, slots=True)
 class DockerEngine(Resource):
-    """Docker from ``packages``, whose first one names the engine. Refused if the host has a different Docker.
+    """Docker is installed from ``packages``, of which the first contains the daemon. If the host has a different
+    Docker, provisioning is refused.
 
-    A provisioning tool must not change the engine of running containers.
+    A provisioning tool must not replace the engine of running containers.
     """
 
     packages: tuple[str, ...]
@@ -171,11 +175,11 @@ class DockerEngine(Resource):
 
     @property
     def _debs(self) -> Debs:
-        """Packages, held at the stack's version if it sets one."""
+        """The state of ``packages``. All are held if the stack sets the version of one."""
         return Debs(self.packages, hold=any("=" in word for word in self.packages), mirror=self.mirror)
 
     def packages_for(self, _facts: Facts | None, /) -> tuple[str, ...]:
-        """Return all packages, or none if they come from Docker's own repository."""
+        """Return ``packages``, or nothing if they come from Docker's own repository."""
         return () if self.packages[0].startswith("docker-ce") else self.packages
 
     def from_mirror(self, mirror: PackageMirror, /) -> DockerEngine:
@@ -186,7 +190,9 @@ class DockerEngine(Resource):
         return tuple(replace(software, supplier=supplier) for software in Debs(self.packages).software(facts))
 
     def removal(self) -> tuple[Resource, ...]:
-        """Return the removal of the packages, then of the empty data directories and the group."""
+        """Return the states that remove Docker's packages, then the data directories if they are empty, and the group
+        ``docker``.
+        """
         names = tuple(word.partition("=")[0] for word in self.packages)
         gone = EngineGone(names[:1])
         return (
@@ -204,10 +210,10 @@ def _refused(sentence: str, *, have: str, want: str) -> Refusal:
 
 @dataclass(frozen=True, slots=True)
 class FirewallRules(Resource):
-    """Docker's own rules are in the host's firewall, if Docker uses iptables.
+    """The host's firewall contains the rules that Docker sets, if Docker uses iptables.
 
-    Docker sets its rules only at its start (moby/moby#12294), so missing rules need a restart. If the restart would end
-    containers, this state alone is refused.
+    Docker sets its rules only at its start (moby/moby#12294), so missing rules need a restart. If a restart would end
+    containers, only this change is refused, unless ``force`` is set.
     """
 
     force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether a restart of Docker may end running containers
@@ -239,7 +245,7 @@ class FirewallRules(Resource):
 
 
 def without(lost: str) -> tuple[str, ...]:
-    """Describe the effect of the missing rules in the output of ``FIREWALL``.
+    """Return the effect of missing firewall rules for each table in ``lost``, the output of ``FIREWALL``.
 
     >>> without("nat\\n")
     ('none in nat: containers cannot reach other hosts, and their published ports may not respond',)

@@ -1,4 +1,6 @@
-"""CDI support of container engines, by release. Refusals, findings and texts are derived from the rows."""
+"""The CDI support of container engines, by release (``ENGINE_ROWS``). Refusals, findings and texts are derived from
+these rows.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +15,10 @@ _NUMBERS = Pattern(r"(?:[0-9]{1,9}:)?([0-9]{1,9}(?:\.[0-9]{1,9}){0,4}).*")
 
 @dataclass(frozen=True, slots=True)
 class CdiRow:
-    """A container engine with its packages, its first release with CDI, and its first release that reads version 0.7.0
-    of CDI specifications.
+    """A container engine: its packages, its first release with CDI, and its first release that reads CDI specifications
+    of version 0.7.0.
 
-    The container toolkit writes 0.7.0 since 1.19.1.
+    NVIDIA's container toolkit writes specifications of version 0.7.0 since its release 1.19.1.
     """
 
     engine: str
@@ -61,7 +63,7 @@ DOCKER_OF = {
 
 
 def numbers(version: str) -> Numbers:
-    """Return the leading numbers of a version, without epoch and Debian's revision; empty without numbers.
+    """Return the numbers at the start of a version, without epoch and Debian's revision; empty without numbers.
 
     >>> numbers("5:29.7.2-1~debian.12~bookworm"), numbers("20.10.24+dfsg1-1+deb12u1"), numbers("unknown")
     ((29, 7, 2), (20, 10, 24), ())
@@ -80,12 +82,16 @@ def dotted(parts: Numbers) -> str:
 
 
 def loses_gpus_flag(mode: str | None, docker: str) -> bool:
-    """Return whether ``docker run --gpus`` fails with this Docker in this toolkit mode; ``False`` if unknown."""
+    """Return whether ``docker run --gpus`` fails with the Docker version ``docker`` in the toolkit's mode ``mode``;
+    ``False`` if unknown.
+    """
     return mode in ONLY_CDI and () < numbers(docker) < GPUS_BY_CDI
 
 
 def gpus_flag_sentence(mode: str, docker: str) -> str:
-    """Return the refusal text for a Docker version whose ``--gpus`` fails in this toolkit mode."""
+    """Return the text of the refusal if ``--gpus`` fails with the Docker version ``docker`` in the toolkit's mode
+    ``mode``.
+    """
     return (
         f"Docker {docker} runs `docker run --gpus` only through the container toolkit's hook, which refuses the mode"
         f" {mode}; set container.toolkit.mode to auto, or install Docker {dotted(GPUS_BY_CDI)} or newer"

@@ -1,4 +1,4 @@
-"""Users of Docker's containers that a reboot ends, with or without a GPU (GPU users come from the role ``driver``)."""
+"""Finds Docker's containers that a reboot ends, with or without a GPU. The role ``driver`` finds the users of GPUs."""
 
 from __future__ import annotations
 

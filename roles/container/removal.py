@@ -1,4 +1,4 @@
-"""Removal of Docker's empty data directories after its packages. Other data belongs to users."""
+"""States that remove Docker's data directories after its packages, if the directories have no data of users."""
 
 from __future__ import annotations
 
@@ -56,22 +56,24 @@ _TREES = ("/opt/containerd", f"{CONTAINERD_DATA}/opt", "/etc/cni")
 
 
 def there_before(facts: Facts, *packages: str) -> bool:
-    """Return whether one of these packages was installed before Hostwright's first change; true if unknown.
+    """Return whether one of these packages was installed before Hostwright's first change to the host; true if unknown.
 
-    Reads ``PACKAGES_BEFORE``.
+    Reads the answer to ``PACKAGES_BEFORE``.
     """
     before = packages_before(facts)
     return before is None or any((row := before.get(name)) and row.present for name in packages)
 
 
 def there_now(facts: Facts, *packages: str) -> bool:
-    """Return whether one of these packages is installed. Reads ``DPKG``."""
+    """Return whether one of these packages is installed. Reads the answer to ``DPKG``."""
     return any((row := dpkg_table(facts).get(name)) and row.present for name in packages)
 
 
 @dataclass(frozen=True, slots=True)
 class DataSpared(Resource):
-    """A purge of ``engine`` keeps ``/var/lib/docker``. A Docker that Hostwright did not install is not purged."""
+    """A later purge of the Docker package ``engine`` keeps ``/var/lib/docker``. If Hostwright did not install Docker,
+    nothing changes.
+    """
 
     engine: str
 
@@ -94,7 +96,7 @@ class DataSpared(Resource):
 
 @dataclass(frozen=True, slots=True)
 class EngineGone(Condition):
-    """Condition that these packages are not installed, and were not before Hostwright's first change."""
+    """The condition that ``packages`` are not installed, and were not installed before Hostwright's first change."""
 
     packages: tuple[str, ...]
 
@@ -107,7 +109,8 @@ class EngineGone(Condition):
 
 @dataclass(frozen=True, slots=True)
 class EmptyDataGone(Resource):
-    """A container daemon's data directory without user data is removed, with the daemon's own files.
+    """The data directory ``directory`` of a container daemon is removed if it has no user data, with the daemon's own
+    files.
 
     A directory with an image, container or volume is kept, and so is a link or mount point. The daemon creates the file
     ``key`` and the empty directories ``trees`` at its start.
@@ -130,7 +133,7 @@ class EmptyDataGone(Resource):
 
     @property
     def _data(self) -> str:
-        """Shell code that both scripts of this state use."""
+        """The shell code that the scripts of probe and step have in common."""
         return sh_file(
             __file__,
             "sh/data.sh",
@@ -146,10 +149,12 @@ class EmptyDataGone(Resource):
 
 
 def docker_data() -> EmptyDataGone:
-    """Return the state for Docker's directory and key."""
+    """Return the state that removes Docker's data directory without user data, and its key."""
     return EmptyDataGone(DOCKER_DATA, key=_KEY)
 
 
 def containerd_data() -> EmptyDataGone:
-    """Return the state for containerd's directory, and its empty directories for plugins."""
+    """Return the state that removes containerd's data directory without user data, and its empty directories for
+    plugins.
+    """
     return EmptyDataGone(CONTAINERD_DATA, trees=_TREES)

@@ -1,4 +1,4 @@
-"""Containers that end when Docker stops or the host reboots, with or without a GPU."""
+"""Finds running containers, which end when Docker stops or the host reboots, with or without a GPU."""
 
 from __future__ import annotations
 
@@ -15,23 +15,27 @@ LOCAL_API = "curl -q -s -f -m 3 --noproxy '*' --unix-socket /var/run/docker.sock
 
 
 class ContainersPass(Pass):
-    """Fast check whether any container runs: each running container has a process of its container engine.
+    """A fast check whether any container runs. Each running container has a process of its container engine.
 
-    The process is containerd's shim (before Docker 18.09 Docker's own) or podman's conmon. If none exists, no further
-    probe is needed.
+    The process is containerd's shim (before Docker 18.09 Docker's own) or podman's conmon. If no such process exists,
+    the other probes for containers need not run.
     """
 
     fails_with = 2
 
     def script(self, asked: Sequence[str]) -> str:  # noqa: ARG002 - the same for all
-        """Return the search script. Its standard input contains a process name, to test that ``grep`` works."""
+        """Return the command that searches for these processes. Its standard input contains a process name, to test
+        that ``grep`` works.
+        """
         return "grep -lsE '^(containerd-shim|docker-containe|conmon)' /proc/[0-9]*/comm - <<'END'\nconmon\nEND"
 
     def differing(self, _word: str, /) -> str:
         return "/comm"
 
     def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:
-        """Return the answer that no container runs. Raises ``ValueError`` for other output."""
+        """Return the result that no container runs. Raises ``ValueError`` if ``text`` lists a process, or is
+        unexpected.
+        """
         if text != "(standard input)\n":
             raise ValueError("grep printed unexpected output")
         return dict.fromkeys(asked, "none")
@@ -73,7 +77,9 @@ _COMES_BACK = {"always", "unless-stopped"}
 
 
 def ended_by_reboot(facts: Facts) -> tuple[tuple[str, str], ...]:
-    """Return the running containers, each with the mechanism that restarts it after a reboot (empty without one)."""
+    """Return the running containers, each with a text about its restart after a reboot (empty if nothing restarts
+    it).
+    """
     lines = facts[CONTAINERS].text.splitlines()
     again = "Docker starts it again (restart policy %s)"
     boots = "boots" in lines
@@ -84,23 +90,27 @@ def ended_by_reboot(facts: Facts) -> tuple[tuple[str, str], ...]:
 
 
 def named_by_docker(facts: Facts) -> dict[str, str]:
-    """Map the driver role's container descriptions to descriptions with names."""
+    """Return a mapping from containers' descriptions in the role ``driver`` to descriptions with the containers'
+    names.
+    """
     rows = (_CONTAINER.fullmatch(line) for line in facts[CONTAINERS].text.splitlines())
     return {_on_gpu(row): _named(row) for row in rows if row}
 
 
 def first_process(name: str) -> str:
-    """Return the process ID in a container's description."""
+    """Return the process ID in the description ``name`` of a container."""
     return name.partition("(pid ")[2].partition(")")[0]
 
 
 def technical_name(name: str) -> str:
-    """Return the start that all descriptions of a container share: ``container 9cd078cb21bc``."""
+    """Return the start of a container's description ``name``, which all its descriptions have:
+    ``container 9cd078cb21bc``.
+    """
     return " ".join(name.split(" ", 2)[:2])
 
 
 def children_of(facts: Facts) -> dict[str, int]:
-    """Return first process → number of child processes of each container."""
+    """Return the number of child processes of each container, by the ID of the container's first process."""
     rows = (line.split() for line in facts[CHILDREN].text.splitlines())
     return {row[1]: whole(row[2]) or 0 for row in rows if len(row) == 3 and row[0] == "children"}
 
@@ -111,7 +121,7 @@ def processes(number: int) -> str:
 
 
 def _named(row: Match) -> str:
-    """Return a container's description as in the role ``driver``, with the container's name."""
+    """Return a container's description as in the role ``driver``, followed by the container's name."""
     return f"{_on_gpu(row)} {row[3]}"
 
 
@@ -121,11 +131,11 @@ def _on_gpu(row: Match) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DockerRuns(Condition):
-    """Condition that Docker runs and has containers, which end when Docker stops. The method ``users`` returns these
+    """The condition that Docker runs, whose containers end when it stops. The method ``users`` returns these
     containers.
 
-    With ``restarts``, Docker is only restarted, which ends no container if ``live-restore`` is set and Docker's version
-    stays the same (docker/compose#5865, moby/moby#33688).
+    With ``restarts``, Docker is only restarted. A restart ends no container if ``live-restore`` is set and Docker's
+    version stays the same (docker/compose#5865, moby/moby#33688).
     """
 
     restarts: bool

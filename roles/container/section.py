@@ -1,4 +1,4 @@
-"""The stack section of Docker and NVIDIA's container toolkit."""
+"""The section of a stack for Docker and NVIDIA's container toolkit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Mode = Literal["auto", "legacy", "jit-cdi", "cdi"]
 
 
 class DockerCe(StackPart):
-    """Docker's own packages, for ``container.docker: docker-ce``."""
+    """The packages from Docker's own repository, for ``container.docker: docker-ce`` in a stack."""
 
     packages: tuple[Name, ...]
     repository: AptRepository
@@ -24,8 +24,8 @@ class DockerCe(StackPart):
 class ContainerToolkit(StackPart):
     """NVIDIA's container toolkit, whose packages all have the same version.
 
-    ``mode`` is ``nvidia-container-runtime.mode`` in config.toml, the way ``--runtime nvidia`` gives GPUs to containers.
-    Without it, config.toml is not changed.
+    ``mode`` is ``nvidia-container-runtime.mode`` in config.toml, which determines how ``--runtime nvidia`` gives GPUs
+    to containers. Without ``mode``, config.toml is not changed.
     """
 
     version: DebianVersion
@@ -35,7 +35,7 @@ class ContainerToolkit(StackPart):
 
     @property
     def writes_cdi(self) -> bool:
-        """Whether the toolkit has units that write a CDI specification of the host's GPUs."""
+        """Whether this version of the toolkit has systemd units that write a CDI specification of the host's GPUs."""
         return numbers(self.version) >= CDI_SINCE
 
     @property
@@ -45,7 +45,7 @@ class ContainerToolkit(StackPart):
 
 
 class ContainerSection(Section):
-    """Docker and NVIDIA's container toolkit."""
+    """The section ``container`` of a stack: Docker and NVIDIA's container toolkit."""
 
     vendor: ClassVar = "NVIDIA"
 
@@ -60,20 +60,20 @@ class ContainerSection(Section):
 
     @property
     def exact_docker_packages(self) -> tuple[str, ...]:
-        """Names of Docker's packages, as ``name=version`` if the stack sets a version."""
+        """The names of Docker's packages, as ``name=version`` if the stack sets the package's version."""
         exact = self.docker_versions
         return tuple(f"{name}={exact[name]}" if name in exact else name for name in self.docker_packages)
 
     @property
     def spare(self) -> tuple[str, ...]:
-        """Return Docker's own repository if the stack has the distribution's Docker instead."""
+        """The section's entries that the stack does not use: ``docker_ce`` if it has the distribution's Docker."""
         return () if self.docker == "docker-ce" else ("docker_ce",)
 
     def versions(self) -> Mapping[str, str]:
-        """Versions of the NVIDIA container toolkit, and of Docker if the stack sets one."""
+        """Return the versions of the NVIDIA container toolkit, and of Docker if the stack sets one."""
         docker = self.docker_versions.get(self.docker_packages[0])
         return {"container-toolkit": self.toolkit.version, **({"docker": docker} if docker else {})}
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
-        """Return the disk space of the packages and apt's downloads, without images."""
+        """Return the disk space that the packages and apt's downloads need, without images."""
         return taken("Docker", "/lib/systemd/system/docker.service", {"/usr": 2, "/var/cache/apt": 1})

@@ -88,7 +88,7 @@ def _packages(toolkit: CudaRelease) -> tuple[Resource, ...]:
 
 
 def _source(toolkit: CudaRelease, v: Cuda, stack: Stack) -> Iterator[Resource]:
-    """Yield the apt source for a toolkit's packages: a repository at a URL, or in a ``.deb`` with its key."""
+    """Yield the apt source of a toolkit's packages: the repository at a URL, or in a ``.deb`` with its key."""
     if toolkit.network:
         yield from signed_repository(toolkit.network, stack)
     if local := toolkit.repository:

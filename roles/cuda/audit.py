@@ -1,4 +1,4 @@
-"""Audit values of the CUDA toolkit."""
+"""Values that an audit records about the CUDA toolkit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FAMILIES = ("cuda*", "libcub*", "libcud*", "libcuf*", "libcura*", "libcus*", "li
 
 
 def audit_values(v: Cuda, ctx: RoleContext) -> Iterator[AuditValue]:
-    """Yield nvcc's version, the toolkit's packages and their holds, the link, and other CUDA on the host."""
+    """Yield nvcc's version, the toolkit's packages and holds, the link /usr/local/cuda, and other CUDA on the host."""
     wanted = ctx.section(CudaSection)
     for one in wanted.toolkits:
         more = "" if one is wanted else f" {one.series}"

@@ -1,4 +1,4 @@
-"""Host compilers for nvcc. Each toolkit rejects gcc newer than some version."""
+"""Compilers of the host for nvcc. Each CUDA toolkit rejects gcc newer than some version."""
 
 from __future__ import annotations
 
@@ -20,14 +20,17 @@ REFUSED = 80  #: exit status for a host compiler that nvcc rejects (our choice)
 
 
 def compile_script(toolkit: str, compiler: str) -> str:
-    """Return a script that compiles and runs a CUDA program, which prints the version of the toolkit's headers."""
+    """Return a script that compiles and runs a CUDA program, which prints the version of the toolkit's headers.
+
+    ``compiler``: path of nvcc's host compiler; empty: nvcc's own choice.
+    """
     values = {"toolkit": toolkit, "compiler": compiler, "refused": REFUSED}
     return sh_file(__file__, "compile.sh", **values)
 
 
 @dataclass(frozen=True, slots=True)
 class HostCompiler(Resource):
-    """The host has a gcc that nvcc accepts. Otherwise the plan only contains a note."""
+    """The host has a gcc that nvcc accepts. A newer gcc only adds a note to the plan."""
 
     cuda: str
     newest: int  #: major version of the newest gcc that nvcc accepts

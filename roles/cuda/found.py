@@ -1,4 +1,4 @@
-"""CUDA toolkits found on a host, from any source."""
+"""Finder of CUDA toolkits on a host, whether or not Hostwright installed them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def toolkits(host: OnHost) -> Iterator[tuple[str, str, bool]]:
 
 
 def _packaged(host: OnHost, of: str) -> bool:
-    """Return whether a package of this toolkit series is installed: toolkit, compiler, runtime, or Debian's package."""
+    """Return whether a package of the toolkit series ``of`` is installed: toolkit, nvcc, runtime, or Debian's."""
     dashed = of.replace(".", "-")
     names = (f"cuda-toolkit-{dashed}", f"cuda-nvcc-{dashed}", f"cuda-cudart-{dashed}", "nvidia-cuda-toolkit")
     return any(named_like(name, names) for name in host.debs)

@@ -72,12 +72,12 @@ ARCHITECTURES = "CUDA toolkit, driver and architecture matrix (docs.nvidia.com)"
 
 
 def newest_gcc(cuda: str) -> int | None:
-    """Return the newest gcc that the toolkit's nvcc accepts; ``None`` if unknown."""
+    """Return the newest gcc that nvcc of the toolkit ``cuda`` accepts; ``None`` if unknown."""
     return _GCC_OF_ONE.get(cuda) or GCC_BY_SERIES.get(series(cuda))
 
 
 def is_known(cuda: str) -> Misfit | None:
-    """Check that the table lists the drivers for this toolkit."""
+    """Check that the compatibility table lists the driver that the toolkit ``cuda`` needs."""
     if cuda in DRIVER_FLOORS:
         return None
     known = ", ".join(DRIVER_FLOORS)
@@ -85,15 +85,13 @@ def is_known(cuda: str) -> Misfit | None:
 
 
 def cubin_floor(cuda: str) -> str | None:
-    """Return the oldest driver that runs GPU code compiled by this toolkit; ``None`` if unknown."""
+    """Return the oldest driver that runs GPU code compiled by the toolkit ``cuda``; ``None`` if unknown."""
     full = DRIVER_FLOORS.get(cuda)
     return CUBIN_FLOORS.get(cuda.partition(".")[0], full) if full else None
 
 
 def runs_on_the_driver(cuda: str, driver: str) -> Misfit | None:
-    """Check that the driver is new enough for compiled code of the toolkit's major version; PTX may need a newer
-    driver.
-    """
+    """Check that ``driver`` runs compiled code of the toolkit's major version. PTX may need a newer driver."""
     floor = cubin_floor(cuda)
     if floor is None or version(driver) >= version(floor):
         return None
@@ -101,7 +99,7 @@ def runs_on_the_driver(cuda: str, driver: str) -> Misfit | None:
 
 
 def has_code_for_the_gpus(cuda: str, gpus: tuple[tuple[int, int], ...]) -> Misfit | None:
-    """Check that the toolkit has code for every GPU of the host."""
+    """Check that the toolkit ``cuda`` can compile code for every GPU of the host (compute capabilities ``gpus``)."""
     for chip in chips(gpus):
         first, last = TOOLKIT_FOR.get(chip.capability), LAST_TOOLKIT.get(chip.architecture)
         named = f"{chip.architecture} GPUs ({chip.name})"
@@ -114,19 +112,19 @@ def has_code_for_the_gpus(cuda: str, gpus: tuple[tuple[int, int], ...]) -> Misfi
 
 
 def those_beside_it_are_known(cuda_section: CudaSection) -> Iterator[Misfit]:
-    """Check that the table lists the drivers for each additional toolkit (``beside``)."""
+    """Check that the compatibility table lists the drivers for each additional toolkit (``cuda.beside``)."""
     for name, one in cuda_section.beside.items():
         if misfit := is_known(one.version):
             yield replace(misfit, nearest=f"one of these as cuda.beside.{name}")
 
 
 def those_beside_it_run(cuda_section: CudaSection, driver: str) -> Iterator[Misfit]:
-    """Check that the driver is new enough for each additional toolkit (``beside``)."""
+    """Check that ``driver`` is new enough for each additional toolkit (``cuda.beside``)."""
     yield from filter(None, (runs_on_the_driver(one.version, driver) for one in cuda_section.beside.values()))
 
 
 def those_beside_it_have_code(cuda_section: CudaSection, gpus: tuple[tuple[int, int], ...]) -> Iterator[Misfit]:
-    """Check that each additional toolkit (``beside``) has code for every GPU of the host."""
+    """Check that each additional toolkit (``cuda.beside``) has code for every GPU of the host."""
     for name, one in cuda_section.beside.items():
         if misfit := has_code_for_the_gpus(one.version, gpus):
             nearest = _nearest_with_code(one.version, gpus)
@@ -135,7 +133,7 @@ def those_beside_it_have_code(cuda_section: CudaSection, gpus: tuple[tuple[int, 
 
 
 def _nearest_with_code(cuda: str, gpus: tuple[tuple[int, int], ...]) -> str:
-    """Return the toolkit release nearest to this one with code for every GPU; empty if none has it."""
+    """Return the toolkit release nearest to ``cuda`` with code for every GPU; empty if none has it."""
 
     def steps(release: str) -> tuple[int, ...]:
         pairs = zip(version(release).release, version(cuda).release, strict=False)

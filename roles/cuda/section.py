@@ -47,8 +47,7 @@ class LocalRepository(StackPart):
 
 
 class CudaRelease(StackPart):
-    """A release of the toolkit. ``components``: packages of the toolkit with exact dpkg versions. ``nvcc``: version
-    number that nvcc reports.
+    """A release of the CUDA toolkit. ``components``: its packages, with exact versions. ``nvcc``: version of nvcc.
 
     The packages come from ``repository``, a ``.deb`` with a repository, or from ``network``, the vendor's repository at
     a URL. ``compiler``: package of a compiler for nvcc if the host's gcc is too new, such as ``g++-10``.
@@ -79,7 +78,7 @@ class CudaRelease(StackPart):
 
     @property
     def directory(self) -> str:
-        """Directory to which ``repository`` unpacks; empty if the packages come from ``network``."""
+        """Directory to which the package ``repository`` unpacks; empty if the packages come from ``network``."""
         return self.repository.directory if self.repository else ""
 
     @property
@@ -94,7 +93,7 @@ class CudaRelease(StackPart):
 
     @property
     def host_compiler(self) -> str:
-        """Path of the compiler from ``compiler``; empty if nvcc accepts the host's own compiler."""
+        """Path of the compiler in the package ``compiler``; empty if nvcc accepts the host's own compiler."""
         return f"/usr/bin/{self.compiler}" if self.compiler else ""
 
     @property
@@ -102,7 +101,7 @@ class CudaRelease(StackPart):
         return {self.package: self.package_version, **self.components}
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
-        """Disk space for the toolkit, and for its repository or apt's cache."""
+        """Return the disk space that the toolkit needs, with its repository or apt's cache."""
         packages = {CACHE: 14, self.directory: 14} if self.directory else {"/var/cache/apt": 14}
         return taken("CUDA", f"{self.prefix}/bin/nvcc", {**packages, self.prefix: 25, "/usr/local": 0})
 
@@ -134,12 +133,12 @@ class CudaSection(CudaRelease, Section):
 
     @property
     def runtime(self) -> str:
-        """File name by which programs load the CUDA runtime. CUDA 11 and later have one name per major version."""
+        """File name by which programs load the CUDA runtime. Since CUDA 11, releases of one major version share it."""
         major = self.version.partition(".")[0]
         return f"libcudart.so.{'11.0' if major == '11' else major}"
 
     def versions(self) -> Mapping[str, str]:
-        """Versions of the toolkit, of nvcc, and of the additional toolkits."""
+        """Return the versions of the toolkit, of nvcc, and of the additional toolkits, by name."""
         beside = {f"cuda {one.series}": one.version for one in self.beside.values()}
         return {"cuda": self.version, "nvcc": self.nvcc, **beside}
 

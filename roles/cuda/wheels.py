@@ -44,7 +44,7 @@ class Codes:
     newest: tuple[int, int] | None = None
 
     def compiled_for(self, capability: tuple[int, int]) -> bool:
-        """Return whether compiled code has this capability's major version, and at most its minor version."""
+        """Return whether code was compiled for the major version of ``capability``, and at most its minor version."""
         return any(major == capability[0] and minor <= capability[1] for major, minor in self.compiled)
 
     def runs_on(self, capability: tuple[int, int]) -> bool:
@@ -53,7 +53,7 @@ class Codes:
 
     @property
     def span(self) -> str:
-        """The supported GPUs as text: ``compute capability 6.0 to 9.0``."""
+        """The supported GPUs as text, such as ``compute capability 6.0 to 9.0``."""
         oldest = min(self.compiled)
         newest = max((*self.compiled, self.newest or self.ptx or oldest))
         above = "and up" if self.ptx and not self.newest else f"to {'.'.join(map(str, newest))}"
@@ -61,7 +61,7 @@ class Codes:
 
 
 def capabilities(text: str) -> tuple[tuple[int, int], ...]:
-    """Parse compute capabilities from a list.
+    """Parse a list of compute capabilities, separated by spaces.
 
     >>> capabilities("7.5 12.0")
     ((7, 5), (12, 0))
@@ -79,14 +79,14 @@ def python_range(first: int, last: int) -> tuple[str, ...]:
 
 
 def usable_pythons(section: EnvironmentSection) -> tuple[str, ...]:
-    """Return the Python versions that a stack accepts for an environment, as options of a ``Choice``."""
+    """Return the Python versions that the stack accepts for an environment, as options of a ``Choice``."""
     return section.usable
 
 
 def has_code(
     title: str, codes: Codes | None, gpus: tuple[tuple[int, int], ...], rule: str, source: str
 ) -> Misfit | None:
-    """Check that the wheel has code, compiled or as PTX, for every GPU of the host. Unknown capabilities pass."""
+    """Check that the wheel ``title`` has code, compiled or as PTX, for every GPU. GPUs without a known chip pass."""
     for chip in chips(gpus) if codes else ():
         if codes and not codes.runs_on(chip.capability):
             own = ".".join(map(str, chip.capability))
@@ -97,7 +97,7 @@ def has_code(
 
 
 def runs_on_the_driver(title: str, cuda: str, driver: str) -> Misfit | None:
-    """Check that the driver is new enough for the CUDA of an environment's wheels."""
+    """Check that ``driver`` is new enough for ``cuda``, the CUDA version of an environment's wheels."""
     floor = CUBIN_FLOORS.get(cuda.partition(".")[0])
     if floor is None or version(driver) >= version(floor):
         return None
@@ -106,7 +106,7 @@ def runs_on_the_driver(title: str, cuda: str, driver: str) -> Misfit | None:
 
 
 def cuda_of(pins: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the major versions of CUDA among pinned wheels, each with one such wheel.
+    """Return major version of CUDA → one of the pinned wheels that contain it.
 
     >>> dict(cuda_of({"nvidia-cudnn-cu12": "9.10.2.21", "nvidia-cuda-runtime": "13.0.96", "numpy": "2.4.0"}))
     {'12': 'nvidia-cudnn-cu12 9.10.2.21', '13': 'nvidia-cuda-runtime 13.0.96'}
@@ -131,7 +131,7 @@ def _pinned(constraints: str, python: str) -> Mapping[str, str]:
 
 
 def _may_name_cuda(constraints: str) -> bool:
-    """Return whether a constraints file may name CUDA wheels. Parsing all 180 pins of a file would take 10 ms."""
+    """Return whether the text of a constraints file may name CUDA wheels. A full parse would take 10 ms."""
     text = constraints.lower()
     return "nvidia" in text or "cuda" in text
 
@@ -142,7 +142,7 @@ def brings_cuda(section: EnvironmentSection) -> bool:
 
 
 def opened_elsewhere(look: Mapping[str, Any]) -> list[str]:
-    """Return the CUDA libraries that a program opened outside its environment.
+    """Return the CUDA libraries among ``look["opened"]`` that are outside the environment ``look["prefix"]``.
 
     >>> opened_elsewhere({"prefix": "/opt/jax", "opened": ["/opt/jax/libcudart.so.13", "/usr/lib/libcublas.so.13"]})
     ['/usr/lib/libcublas.so.13']
@@ -153,7 +153,7 @@ def opened_elsewhere(look: Mapping[str, Any]) -> list[str]:
 
 
 def major_of(section: EnvironmentSection) -> str:
-    """Return the major version of CUDA in the wheels for the environment's first usable Python; empty without CUDA."""
+    """Return the major version of CUDA in the wheels for the first usable Python; empty if they have no CUDA."""
     return next(iter(_pinned(section.constraints.get(section.usable[0], ""), section.usable[0])), "")
 
 
@@ -163,14 +163,14 @@ def pins_of(section: EnvironmentSection) -> Mapping[str, str]:
 
 
 def libraries_in(section: EnvironmentSection) -> str:
-    """Return the name of a pinned wheel with CUDA libraries; empty if the environment uses the host's."""
+    """Return name and version of a pinned wheel with CUDA libraries; empty if the environment uses the host's."""
     pythons = (python for python in section.usable if _may_name_cuda(section.constraints.get(python, "")))
     pins = (pin for python in pythons for pin in section.pins(python).items())
     return next((f"{name} {release}" for name, release in pins if name.startswith("nvidia-")), "")
 
 
 def libraries_of(section: EnvironmentSection) -> tuple[str, ...]:
-    """Return the wheels of cuDNN and NCCL, whose versions an audit compares."""
+    """Return the names of the wheels of cuDNN and NCCL, whose versions an audit compares; empty without CUDA."""
     major = major_of(section)
     return tuple(f"nvidia-{library}-cu{major}" for library in ("cudnn", "nccl") if major)
 

@@ -1,4 +1,4 @@
-"""Audit values of cuDNN."""
+"""Values that an audit records about cuDNN."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copies of cuDNN found on a host, from any source: in toolkits, system libraries, wheels."""
+"""Finder of cuDNN on a host, whether or not Hostwright installed it: in toolkits, system libraries, wheels."""
 
 from __future__ import annotations
 

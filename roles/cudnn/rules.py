@@ -1,4 +1,4 @@
-"""The known versions of cuDNN. Frameworks' own rules list the versions that they support."""
+"""List of the known versions of cuDNN. Frameworks' own compatibility rules list the versions that they support."""
 
 from hostwright.roles import Choice, disk_is_enough
 

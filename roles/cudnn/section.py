@@ -28,7 +28,7 @@ class CudnnSection(Section):
 
     @property
     def number(self) -> int:
-        """Result of ``cudnnGetVersion()``: 8100 for 8.1.0.77."""
+        """Number that cuDNN's function ``cudnnGetVersion()`` returns: 8100 for 8.1.0.77."""
         major, minor, patch = (int(part) for part in self.version.split(".")[:3])
         return major * 1000 + minor * 100 + patch
 

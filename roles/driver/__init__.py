@@ -1,4 +1,4 @@
-"""The NVIDIA driver and its daemons, without components for a display."""
+"""The role ``driver``: the NVIDIA driver and its daemons, without the driver's display components."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UNIT = f"/etc/systemd/system/{PERSISTENCED}"
 
 @dataclass(frozen=True, slots=True)
 class Driver:
-    """Variables of the role ``driver``; version and files come from the stack."""
+    """Inventory variables of the role ``driver``. The driver's version and files come from the stack."""
 
     #: true: replace a driver that is in use, and end the display and the processes that use the driver
     force: bool = False
@@ -66,7 +66,7 @@ def driver(v: Driver, ctx: RoleContext) -> Iterator[Resource]:
 
 
 def _own_daemon(ctx: RoleContext, installed: NvidiaRunfile) -> Iterator[Resource]:
-    """Yield the account and the unit of the persistence daemon, which the ``.run`` does not install."""
+    """Yield the account, unit and service of the persistence daemon, which the ``.run`` does not set up."""
     service = ctx.render("driver/nvidia-persistenced.service.j2", user=USER)
     unit = File(UNIT, service, then=("systemctl daemon-reload",))
     yield SystemUser(USER, "NVIDIA persistence daemon")

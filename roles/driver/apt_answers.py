@@ -1,4 +1,4 @@
-"""Outputs of simulated apt upgrades, and apt's policy for driver packages."""
+"""Outputs of apt on a host: simulated upgrades, and apt's policy for driver packages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MARK = "== hostwright "
 
 @dataclass(frozen=True, slots=True)
 class AptAnswer:
-    """Output and exit status of one apt command."""
+    """Output, error output and exit status of one apt command."""
 
     rc: int
     stdout: str
@@ -27,8 +27,9 @@ class AptAnswer:
 
 
 def apt_answers(root_once: Callable[[str], Any], context: RoleContext) -> Mapping[str, AptAnswer]:
-    """Return apt's outputs by name: two simulated upgrades, and the policy for driver packages. Raises
-    ``AssertionError`` if apt did not run.
+    """Run apt on a host and return its answers by name: the simulated upgrades ``dist-upgrade`` and ``upgrade`` (the
+    latter only if the stack has driver packages), and ``policy`` for driver packages. Raises ``AssertionError`` if apt
+    did not run.
     """
     driver = context.find(DriverSection)
     packages = tuple(driver.packages) if driver else ()
@@ -42,7 +43,7 @@ def apt_answers(root_once: Callable[[str], Any], context: RoleContext) -> Mappin
 
 
 def _answers(printed: str) -> Iterator[tuple[str, AptAnswer]]:
-    """Yield the name and the answer of each apt command."""
+    """Yield the name and the answer of each apt command in ``printed``, the output of ``apt_answers.sh``."""
     parts = [part.partition("\n")[::2] for part in printed.split(_MARK)[1:]]
     for (name, out), (status, errors) in zip(parts[::2], parts[1::2], strict=False):
         if (rc := whole(status)) is not None:

@@ -1,4 +1,4 @@
-"""Values of the driver that audits compare."""
+"""Values of the driver on a host that audits compare with the stack."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
 
 
 def audit_values(v: Driver, ctx: RoleContext) -> Iterator[AuditValue]:
-    """Yield the driver's versions in kernel, files, DKMS and libraries, and the states of its services."""
+    """Yield the driver's versions (loaded module, module on disk, DKMS, libraries), and whether its files, services and
+    pins are as expected.
+    """
     wanted = ctx.section(DriverSection)
     yield AuditValue("loaded", FileLine("/sys/module/nvidia/version"), wanted.version)
     yield AuditValue("module", MODULE.line("module"), wanted.version)
@@ -51,7 +53,7 @@ def audit_values(v: Driver, ctx: RoleContext) -> Iterator[AuditValue]:
 
 
 def _fits(wanted: DriverSection, kernel: str) -> str | None:
-    """Return ``yes`` if the module is known to build on the running kernel, else ``no``; ``None`` if unknown."""
+    """Return ``yes`` if the driver's module is known to build on ``kernel``, else ``no``; ``None`` if it is unknown."""
     kernels = kernels_of(wanted.version, wanted)
     running = kernel_version(kernel)
     if running is None or kernels is None:

@@ -13,7 +13,7 @@ NVIDIA = 0x10DE  #: PCI vendor id of NVIDIA
 
 
 class Architecture(IntEnum):
-    """GPU architectures, from the oldest to the newest."""
+    """NVIDIA's GPU architectures, from the oldest to the newest."""
 
     KEPLER = 1
     MAXWELL = 2
@@ -98,7 +98,7 @@ RACK_CARDS = frozenset({0x2941, 0x31C2, 0x31C3})
 
 
 def chip(device_id: int) -> Chip | None:
-    """Return the chip with this PCI device id; ``None`` if the table lacks the id.
+    """Return the chip with the PCI device id ``device_id``; ``None`` if the table lacks the id.
 
     >>> chip(0x1EB8).name  # Tesla T4
     'TU104'
@@ -108,6 +108,6 @@ def chip(device_id: int) -> Chip | None:
 
 @cache
 def chips(gpus: tuple[tuple[int, int], ...]) -> tuple[Chip, ...]:
-    """Return the different chips among a host's display controllers, given by PCI ids (vendor, device)."""
+    """Return the different chips among a host's display controllers ``gpus``, given by PCI ids (vendor, device)."""
     known = (chip(device) for vendor, device in gpus if vendor == NVIDIA)
     return tuple(dict.fromkeys(chip for chip in known if chip is not None))

@@ -1,4 +1,4 @@
-"""The driver on a host, whatever installed it: version, source, kind of kernel module."""
+"""The driver found on a host, whatever installed it: version, source, kind of kernel module."""
 
 from __future__ import annotations
 
@@ -41,28 +41,30 @@ def _values(host: OnHost) -> FoundValues:
 
 
 def version_of(host: OnHost) -> str:
-    """Return the version of the driver's libraries, else of the loaded module; empty if the host has no driver."""
+    """Return the version of the host's driver, from its libraries, else from the loaded module; empty if the host has
+    no driver.
+    """
     libraries = [version for (version, *_) in host.all("library") if _clean(version)]
     loaded = _clean(host.first("loaded"))
     return loaded if loaded in libraries or not libraries else libraries[0]
 
 
 def packages_of(host: OnHost) -> Mapping[str, str]:
-    """Return the installed packages of the driver, by name."""
+    """Return the installed packages of the driver: name → version."""
     theirs = (name for name in sorted(host.debs) if named_like(name, DRIVER_PACKAGES))
     return {name: host.debs[name] for name in theirs if not named_like(name, NOT_DRIVER)}
 
 
 def source_of(host: OnHost) -> str:
-    """Return the driver's source, ``packages`` or ``runfile``; empty if the host has traces of neither."""
+    """Return the source of the host's driver, ``packages`` or ``runfile``; empty if the host has traces of neither."""
     if packages_of(host):
         return "packages"
     return "runfile" if host.all("installer") else ""
 
 
 def kind_of(host: OnHost) -> str:
-    """Return the kind of module, ``open`` or ``proprietary``, from the loaded module, else from the packages; else
-    empty.
+    """Return the kind of the driver's kernel module, ``open`` or ``proprietary``: of the loaded module, else of the
+    module in the packages. Empty if both are unknown.
     """
     text = host.first("kernel")
     if "Kernel Module" in text:
@@ -74,7 +76,9 @@ def kind_of(host: OnHost) -> str:
 
 
 def precompiled_of(host: OnHost) -> str:
-    """Return the name prefix of the precompiled module's packages, without the kernel; empty if there are none."""
+    """Return the name prefix of the packages with a precompiled module, without the kernel's release at the end; empty
+    without such packages.
+    """
     names = (match[1] for name in sorted(packages_of(host)) if (match := _PRECOMPILED.fullmatch(name)))
     return next(names, "")
 
@@ -108,8 +112,8 @@ def _adopted(host: OnHost, section: DriverSection) -> Adopted:
 
 
 def _packaged(host: OnHost, section: DriverSection) -> dict[str, Any]:
-    """Return a stack's ``driver`` section for a driver from packages. Names of packages for one kernel lack that
-    kernel.
+    """Return the values of a stack's ``driver`` section for the host's driver from packages. Packages of a precompiled
+    module, whose names contain a kernel, are left out of ``packages``.
     """
     of_kernels = ("linux-modules-nvidia-*", "linux-objects-nvidia-*", "linux-signatures-nvidia-*")
     packages = {name: text for name, text in packages_of(host).items() if not named_like(name, of_kernels)}
@@ -127,7 +131,9 @@ def _packaged(host: OnHost, section: DriverSection) -> dict[str, Any]:
 
 
 def _parts(host: OnHost, version: str, *, packaged: bool) -> dict[str, Any]:
-    """Return the values for Fabric Manager and IMEX, if their version is the driver's."""
+    """Return the ``driver`` section's values for Fabric Manager and IMEX; ``None`` for each whose version is not
+    ``version``.
+    """
     manager, imex, subnet = (_part(host, pattern) if packaged else None for pattern in (_MANAGER, _IMEX, _SUBNET))
     ours = [part if part and part["version"].startswith(f"{version}-") else None for part in (manager, imex)]
     return {"fabric_manager": ours[0] and {**ours[0], "subnet_manager": subnet}, "imex": ours[1]}
@@ -139,7 +145,7 @@ def _part(host: OnHost, pattern: Pattern) -> dict[str, Any] | None:
 
 
 def _from_runfile(host: OnHost, section: DriverSection) -> dict[str, Any]:
-    """Return a stack's ``driver`` section for a driver from NVIDIA's ``.run``."""
+    """Return the values of a stack's ``driver`` section for a host's driver from NVIDIA's ``.run``."""
     kind, kinds = kind_of(host), kinds_of(version_of(host))
     module = kind if kind and len(kinds) > 1 else "auto"
     no_packages: dict[str, Any] = {"packages": {}, "precompiled": None, "components": (), "repository": None}

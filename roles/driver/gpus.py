@@ -14,7 +14,7 @@ NO_PROGRAM = 127  #: exit status of the shell if nvidia-smi is not installed
 
 
 def same_model(one: str, other: str) -> bool:
-    """Return whether two names denote the same GPU model.
+    """Return whether ``one`` and ``other`` are names of the same GPU model.
 
     Some drivers put the vendor before the name, and CUDA appends the profile of a MIG device.
 
@@ -32,7 +32,7 @@ def _card(name: str) -> str:
 
 @once
 def smi(ctx: AuditContext) -> GpuReport:
-    """Return nvidia-smi's report. Raises ``Unread`` if it failed, or if its output is not a report."""
+    """Return nvidia-smi's report. Raises ``Unread`` if nvidia-smi failed, or its output is not a report."""
     answer = ctx.answer(NVIDIA_SMI)
     if not answer.ok:
         raise Unread(f"nvidia-smi ended with status {answer.status}")
@@ -45,7 +45,7 @@ def smi(ctx: AuditContext) -> GpuReport:
 
 @once
 def kernel_log(ctx: AuditContext) -> tuple[KernelLine, ...]:
-    """Return the kernel's messages about GPUs in the last seven days. Raises ``Unread``."""
+    """Return the kernel's messages about GPUs in the last seven days. Raises ``Unread`` if the log cannot be read."""
     if ctx.answer(KERNEL_LOG).status == 1:  # status 1 means that neither the journal nor a file has kernel messages
         raise Unread("no kernel messages are in the journal, /var/log/kern.log or its last rotated copy")
     return kernel_lines(ctx.text(KERNEL_LOG), ctx.minute)

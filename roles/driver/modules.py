@@ -31,12 +31,12 @@ _LICENSES: dict[str, Kind] = {"Dual MIT/GPL": "open", "NVIDIA": "proprietary"}
 
 
 def branch_of(driver: str) -> int:
-    """Return the number of a driver's branch: 470 for 470.182.03."""
+    """Return the branch number of the driver version ``driver``: 470 for 470.182.03."""
     return int(driver.partition(".")[0])
 
 
 def kinds_of(driver: str) -> tuple[Kind, ...]:
-    """Return the kinds of module that a driver contains, the preferred kind first."""
+    """Return the kinds of kernel module that the driver version ``driver`` contains, the preferred kind first."""
     branch = branch_of(driver)
     if branch < FIRST_OPEN:
         return ("proprietary",)
@@ -46,7 +46,7 @@ def kinds_of(driver: str) -> tuple[Kind, ...]:
 
 
 def needed_by(gpus: Gpus) -> dict[Kind, str]:
-    """Return the kinds of module that these GPUs require, each with the name of such a GPU."""
+    """Return the kinds of kernel module that ``gpus`` require, each with the name of a GPU that requires it."""
     needed: dict[Kind, str] = {}
     for gpu in gpus:
         for chip in chips((gpu,)):
@@ -60,8 +60,8 @@ def needed_by(gpus: Gpus) -> dict[Kind, str]:
 
 
 def module_kind(wanted: str, driver: str, gpus: Gpus) -> Kind:
-    """Return the kind of module for these GPUs: ``wanted`` or, for ``auto``, the required kind, else the preferred
-    kind.
+    """Return the kind of kernel module to install for ``gpus``: ``wanted``, or for ``auto`` the kind that the GPUs
+    require, else the kind that the driver prefers.
 
     >>> module_kind("auto", "580.159.04", ((0x10DE, 0x1DB4),))  # V100
     'proprietary'
@@ -75,7 +75,9 @@ def module_kind(wanted: str, driver: str, gpus: Gpus) -> Kind:
 
 
 def misfit(wanted: str, driver: str, gpus: Gpus) -> Misfit | None:
-    """Return why no module of this driver, or not the wanted kind, supports these GPUs; ``None`` if a module does."""
+    """Return why the driver version ``driver`` has no kernel module of the kind ``wanted`` for all of ``gpus``;
+    ``None`` if it has. ``auto``: any kind.
+    """
     there, needed = kinds_of(driver), needed_by(gpus)
     if wanted != "auto" and wanted not in there:
         sentence = f"driver {driver} has no {wanted} kernel module: {_lacking(driver)}"
@@ -107,7 +109,7 @@ def _lacking(driver: str) -> str:
 
 
 def installer_flags(driver: str, kind: Kind) -> tuple[str, ...]:
-    """Return the ``.run``'s options that select this kind of module; empty if the driver has only one kind."""
+    """Return the ``.run``'s options that select the module of ``kind``; empty if the driver has only one kind."""
     if len(kinds_of(driver)) == 1:
         return ()
     if branch_of(driver) >= TYPE_OPTION:
@@ -116,9 +118,10 @@ def installer_flags(driver: str, kind: Kind) -> tuple[str, ...]:
 
 
 def signing_flags(driver: str, secret: str, certificate: str) -> tuple[str, ...]:
-    """Return the ``.run``'s options that sign the module; empty without a key, or if DKMS builds the module.
+    """Return the ``.run``'s options that sign the kernel module; empty if ``secret`` is empty, or if DKMS builds and
+    signs the module.
 
-    Without them, Secure Boot rejects the module in the installer's test load, and the installation fails.
+    Without these options, Secure Boot rejects the module in the installer's test load, and the installation fails.
     """
     if not secret or _release(driver) < BUILDS_ITSELF:
         return ()
@@ -126,9 +129,9 @@ def signing_flags(driver: str, secret: str, certificate: str) -> tuple[str, ...]
 
 
 def unloaded_flags(driver: str) -> tuple[str, ...]:
-    """Return the ``.run``'s options that skip loading the module, so that it installs while nouveau holds a GPU.
+    """Return the ``.run``'s options that skip loading the module, for an installation while nouveau holds a GPU.
 
-    Empty for a release without such options.
+    Empty if the driver version is older than these options.
     """
     return ("--skip-module-load", "--no-nouveau-check") if _release(driver) >= SKIPS_LOAD else ()
 
@@ -138,5 +141,7 @@ def _release(driver: str) -> tuple[int, ...]:
 
 
 def kind_of_license(license_: str) -> Kind | None:
-    """Return the kind of a module from its licence as modinfo prints it; ``None`` for any other text."""
+    """Return the kind of a kernel module from ``license_``, its licence as modinfo prints it; ``None`` for any other
+    text.
+    """
     return _LICENSES.get(license_)

@@ -38,7 +38,7 @@ _GUIDE = "NVIDIA driver installation guide"
 
 
 def packages_are_whole(driver_section: DriverSection) -> Iterator[Misfit]:
-    """Check that the packages contain all parts of a driver. apt preferences block every other driver package."""
+    """Check that the stack's packages contain all parts of a driver. apt preferences block any other driver package."""
     names = driver_section.packages
     if not names:
         return
@@ -63,8 +63,8 @@ def packages_are_whole(driver_section: DriverSection) -> Iterator[Misfit]:
 
 
 def packages_are_pinned(driver_section: DriverSection) -> Iterator[Misfit]:
-    """Check that packages from NVIDIA's repository fix the driver's branch: by their names before R580, since then by a
-    pinning package.
+    """Check that the stack's packages from NVIDIA's repository fix the driver's branch: by their names before R580,
+    since then by a pinning package.
     """
     section, driver, branch = driver_section, driver_section.version, driver_section.branch
     pins = [name.removeprefix(PINNING) for name in section.packages if name.startswith(PINNING)]
@@ -150,8 +150,8 @@ GPUS_SOURCE = "NVIDIA's lists of supported GPUs by driver branch"
 
 @dataclass(frozen=True, slots=True)
 class FirstDriver:
-    """Oldest driver for GPUs that were released later than the rest of their architecture (PCI ids ``first`` to
-    ``last``).
+    """The oldest driver for GPUs with PCI ids from ``first`` to ``last``, which were released later than the rest of
+    their architecture.
     """
 
     first: int
@@ -171,9 +171,10 @@ FIRST_DRIVERS = (
 
 
 def kernels_of(driver: str, section: DriverSection | None = None) -> str | None:
-    """Return the kernels on which a driver's module builds, as version conditions; ``None`` if unknown.
+    """Return the kernels on which the module of the driver version ``driver`` builds, as version conditions; ``None``
+    if unknown.
 
-    ``driver.kernels`` of a stack overrides the table.
+    ``kernels`` in ``section`` (a stack's driver section of this version) overrides the table.
     """
     if section is not None and section.kernels is not None and section.version == driver:
         return section.kernels
@@ -182,22 +183,24 @@ def kernels_of(driver: str, section: DriverSection | None = None) -> str | None:
 
 
 def row_of(driver: str) -> DriverRow | None:
-    """Return the table's row for the driver, else the row of the next newer release of its branch. An older release
-    never builds on more kernels.
+    """Return the row of ``DRIVERS`` for the driver version ``driver``, else the row of the next newer release of its
+    branch. An older release never builds on more kernels.
     """
     branch = [row for row in DRIVERS if modules.branch_of(row.version) == modules.branch_of(driver)]
     return next((row for row in branch if version(row.version) >= version(driver)), None)
 
 
 def gpus_of(driver: str) -> tuple[Architecture, Architecture] | None:
-    """Return the oldest and newest architecture that a driver supports; ``None`` for a branch older than the table."""
+    """Return the oldest and newest architecture that the driver version ``driver`` supports; ``None`` for a branch
+    older than the table.
+    """
     branch = int(driver.partition(".")[0])
     known = [first for first in DRIVER_GPUS if first <= branch]
     return DRIVER_GPUS[max(known)] if known else None
 
 
 def drives_the_gpus(driver: str, gpus: tuple[tuple[int, int], ...]) -> Misfit | None:
-    """Check that the driver supports the architecture of every GPU in the host."""
+    """Check that the driver version ``driver`` supports the architecture of every GPU in the host."""
     driven = gpus_of(driver)
     for chip in chips(gpus):
         if driven and not driven[0] <= chip.architecture <= driven[1]:
@@ -210,7 +213,7 @@ def drives_the_gpus(driver: str, gpus: tuple[tuple[int, int], ...]) -> Misfit | 
 
 
 def knows_the_cards(driver: str, gpus: tuple[tuple[int, int], ...]) -> Misfit | None:
-    """Check that the driver is new enough for GPUs that were released later than the rest of their architecture."""
+    """Check that the driver version supports each GPU that was released later than the rest of its architecture."""
     if drives_the_gpus(driver, gpus):
         return None
     for row in FIRST_DRIVERS:
@@ -222,7 +225,7 @@ def knows_the_cards(driver: str, gpus: tuple[tuple[int, int], ...]) -> Misfit | 
 
 
 def has_the_module(driver: str, driver_section: DriverSection) -> Misfit | None:
-    """Check that the driver contains the kind of kernel module that the stack requires."""
+    """Check that the driver version ``driver`` contains the kind of kernel module that the stack requires."""
     return modules.misfit(driver_section.kind, driver, ())
 
 
@@ -237,7 +240,7 @@ def module_runs_the_gpus(
 
 
 def builds_on_the_kernel(driver: str, kernel: str, driver_section: DriverSection | None = None) -> Misfit | None:
-    """Check that the driver's module builds on the running kernel."""
+    """Check that the module of the driver version ``driver`` builds on the running kernel."""
     running, kernels = kernel_version(kernel), kernels_of(driver, driver_section)
     if running is None or kernels is None or SpecifierSet(kernels).contains(running):
         return None
@@ -281,7 +284,7 @@ def a_whole_board_has_its_subnet_manager(
 
 
 def a_tray_has_a_stack_of_its_own(machine: str, gpus: tuple[tuple[int, int], ...], stack: Stack) -> Misfit | None:
-    """Check that the stack is for aarch64 if the host is a compute tray of a rack."""
+    """Check that the stack is for aarch64 if the host is a compute tray (a node) of a rack."""
     racks = {device for vendor, device in gpus if vendor == NVIDIA} & RACK_CARDS
     if not racks or machine == stack.requirements.machine:
         return None

@@ -1,4 +1,4 @@
-"""The stack section of the driver."""
+"""The section ``driver`` of a stack: the driver's version, source and parts."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ _PLAIN_NAMES = 580
 
 
 class DriverPart(StackPart):
-    """A package that belongs to the driver, from a ``.deb`` (``artifact``) or from the source of the driver's packages.
+    """A package beside the driver, such as IMEX, from a ``.deb`` (``artifact``) or from the source of the driver's
+    packages.
 
     ``package``: name of the package, if it differs from NVIDIA's name for the driver's branch.
     """
@@ -77,14 +78,15 @@ class FabricManager(DriverPart):
 
 
 class DriverSection(Section):
-    """The driver, from its ``.run`` (``artifact``) or from ``packages``, which lists all packages with exact versions.
+    """The driver, installed from its ``.run`` (``artifact``) or from ``packages``, which lists all packages with exact
+    versions.
 
     ``precompiled`` (Ubuntu's ``linux-modules-nvidia-580-server-open``): name prefix of packages with a compiled and
-    signed module for one kernel, whose release ends the package's name. It loads under Secure Boot.
+    signed module for one kernel, whose release ends the package's name. Such a module loads under Secure Boot.
 
-    ``kernels``: kernels on which the module builds; default: the rule table. ``module``: kind of the kernel module,
-    where ``auto`` selects the kind for the branch and the GPUs, or the kind that the packages contain. The packages
-    come from ``repository``, or from these ``components`` of the distribution's archive.
+    ``kernels``: kernels on which the module builds; default: the table of the compatibility rules. ``module``: kind of
+    the kernel module. ``auto`` selects the kind for the branch and the GPUs, or the kind that the packages contain. The
+    packages come from ``repository``, or from ``components`` of the distribution's archive.
     """
 
     vendor: ClassVar = "NVIDIA"
@@ -153,12 +155,14 @@ class DriverSection(Section):
 
     @property
     def renamed(self) -> bool:
-        """Whether the packages are Debian's, which rename the module files to nvidia-current-open."""
+        """Whether the driver's packages are Debian's, which rename the module files to nvidia-current-open."""
         return "nvidia-alternative" in self.packages
 
     @property
     def kind(self) -> str:
-        """Kind of the kernel module: the kind in the packages, else ``module``."""
+        """Kind of the kernel module (``open`` or ``proprietary``) that the packages contain; for a ``.run``, the value
+        of ``module``.
+        """
         if not self.packages:
             return self.module
         names = (*self.packages, f"{self.precompiled}-")
@@ -166,7 +170,7 @@ class DriverSection(Section):
 
     @property
     def branch(self) -> str:
-        """The driver's branch: ``470`` for 470.182.03."""
+        """The branch of the driver's version: ``470`` for 470.182.03."""
         return self.version.partition(".")[0]
 
     @property
@@ -191,12 +195,14 @@ class DriverSection(Section):
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """Name patterns of packages that stay installed although they match ``DRIVER_PACKAGES``."""
+        """Name patterns of packages that stay installed although they match ``DRIVER_PACKAGES``, the patterns to
+        remove.
+        """
         return (*NOT_DRIVER, *self.packages, *(f"{name}-[0-9]*" for name in self.precompiled_names))
 
     @property
     def precompiled_names(self) -> tuple[str, ...]:
-        """Names of the packages of a precompiled module, without the kernel at their end."""
+        """Names of the packages of a precompiled module, without the kernel's release at their end."""
         if not self.precompiled:
             return ()
         objects = self.precompiled.replace("linux-modules-", "linux-objects-", 1)
@@ -206,13 +212,15 @@ class DriverSection(Section):
         return (*(f"!{pattern}" for pattern in self.kept), *DRIVER_PACKAGES)
 
     def never_unattended(self) -> tuple[str, ...]:
-        """Name patterns of the driver's packages, which unattended-upgrades must not upgrade: the loaded module would
-        no longer match the libraries.
+        """Return name patterns of the driver's packages, which unattended-upgrades must not upgrade: the loaded module
+        would no longer match the libraries.
         """
         return (*(f"{name}$" for name in self.packages), *(f"{name}-[0-9]" for name in self.precompiled_names))
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
-        """Disk space for the driver: the installer's work directory, and /boot for a rebuilt initramfs."""
+        """Return the disk space that the driver needs, such as for the installer's work directory, and in /boot for a
+        rebuilt initramfs.
+        """
         places = {WORK: 5, "/usr": 5, CACHE: 1, "/var/lib/dkms": 1, BOOT: 0}
         if self.packages:
             places = {"/usr": 2, "/var/cache/apt": 1, "/var/lib/dkms": 1, BOOT: 0}

@@ -1,4 +1,4 @@
-"""Audit values of the environment."""
+"""Values that an audit records about libraries and tools in login shells."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OPENED = ("libcudart.", "libcudnn.")
 
 
 def audit_values(v: Environment, ctx: RoleContext) -> Iterator[AuditValue]:
-    """Yield the loader's paths of the stack's libraries, and whether the stack's login file and tools are present."""
+    """Yield where the loader finds the stack's libraries, and whether the stack's login file and tools are present."""
     prefix = ctx.section(CudaSection).prefix
     for library in opened(ctx):
         if library.startswith(OPENED):

@@ -1,4 +1,4 @@
-"""Login files of hosts with CUDA wheels: no file of Hostwright puts a toolkit first."""
+"""State of login files on hosts with CUDA wheels: none of Hostwright's puts a toolkit before the wheels' libraries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OURS = Pattern(
 class NoToolkitAtLogin(Resource):
     """No login file of Hostwright puts a toolkit into ``LD_LIBRARY_PATH`` before the libraries of wheels.
 
-    The role ``environment`` wrote the file for an earlier stack. The toolkit itself is kept, and so are files that
+    Such a file was written by the role ``environment`` for an earlier stack. The toolkit is kept, and so are files that
     Hostwright did not write.
     """
 
@@ -44,6 +44,6 @@ class NoToolkitAtLogin(Resource):
 
 
 def beside_wheels(section: EnvironmentSection) -> Iterator[Resource]:
-    """Yield the login-file state for a framework section whose wheels include CUDA libraries."""
+    """Yield ``NoToolkitAtLogin`` if the wheels of the framework in ``section`` include CUDA libraries."""
     if libraries_in(section):
         yield NoToolkitAtLogin()

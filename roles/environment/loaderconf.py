@@ -1,6 +1,7 @@
-"""Loader configuration: only the current stack's file of Hostwright remains in ``/etc/ld.so.conf.d``.
+"""Loader configuration: of Hostwright's files in ``/etc/ld.so.conf.d``, only the current stack's remains.
 
-The previous stack's toolkit is kept for a rollback, but not its loader file: the loader would find libraries of both.
+The previous stack's toolkit is kept for a rollback, but not its loader file, else the loader would find libraries of
+both.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ done
 
 @dataclass(frozen=True, slots=True)
 class OneToolkitLoaded(Resource):
-    """No file of Hostwright in ``directory`` except ``keep`` names a toolkit. Files of others are kept."""
+    """No file in ``directory`` that Hostwright wrote, except ``keep``, names a toolkit. Other files are kept."""
 
     keep: str
     directory: str = DIRECTORY
@@ -53,6 +54,6 @@ class OneToolkitLoaded(Resource):
         return ()
 
     def _ours(self, path: str) -> bool:
-        """Return whether this resource may remove the path, which comes from the host's untrusted output."""
+        """Return whether ``path``, from the host's untrusted output, is a file that this resource may remove."""
         folder, _, name = path.rpartition("/")
         return folder == self.directory and _NAME.fullmatch(name) is not None and path != self.keep

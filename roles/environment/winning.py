@@ -1,4 +1,4 @@
-"""Sources of variables in login shells, from bash's trace of the login user's start files."""
+"""Assignments of path variables in the login user's start files, from bash's trace of these files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SET = Pattern(r"\++hostwright (/[^:]+:[0-9]+): (?:export |declare -x )?(PATH|LD
 
 @dataclass(frozen=True, slots=True)
 class PathSetting:
-    """Assignment of a path in a start file."""
+    """Assignment of a path variable in a start file."""
 
     place: str  #: file and line number of the assignment, as ``FILE:LINE``
     name: str
@@ -37,7 +37,7 @@ class PathSetting:
 
 
 def settings(answer: str, name: str) -> tuple[PathSetting, ...]:
-    """Return the assignments of the variable ``name`` in the start files, in order of execution.
+    """Return the assignments of ``name`` in ``answer``, bash's trace of the start files, in order of execution.
 
     >>> str(settings("+hostwright /etc/profile.d/zz.sh:1: export PATH=/bin", "PATH")[-1])
     '/etc/profile.d/zz.sh:1: PATH=/bin'
@@ -47,7 +47,7 @@ def settings(answer: str, name: str) -> tuple[PathSetting, ...]:
 
 
 def last(found: tuple[PathSetting, ...], that: Callable[[PathSetting], bool]) -> PathSetting | None:
-    """Return the last assignment that satisfies the predicate ``that``; ``None`` without one."""
+    """Return the last assignment for which ``that`` returns true; ``None`` if there is none."""
     return next((each for each in reversed(found) if that(each)), None)
 
 
@@ -63,5 +63,5 @@ def setter(answer: str, name: str, directory: str, tools: str = "") -> PathSetti
 
 
 def libraries(answer: str) -> tuple[str, ...]:
-    """Return the library paths in the output of a probe with ``has``."""
+    """Return the library paths in ``answer``, from its lines that begin with ``has``."""
     return tuple(line[4:] for line in answer.splitlines() if line.startswith("has /"))

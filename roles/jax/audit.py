@@ -1,4 +1,4 @@
-"""Audit values of JAX's venv."""
+"""Values that an audit records about JAX's venv."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Compatibility rules for JAX: Python versions of its releases, and drivers and GPUs of its CUDA plugins.
 
-To add a release, add a row to the table.
+To support a release, add a row to ``JAXES``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ BUILT = "HERMETIC_CUDA_COMPUTE_CAPABILITIES in JAX's .bazelrc"
 
 @dataclass(frozen=True, slots=True)
 class JaxRow:
-    """A release series and its supported Python versions."""
+    """Row of the compatibility table: a release series of JAX, and its supported Python versions."""
 
     series: str
     release: str
@@ -49,12 +49,12 @@ READ = "cuobjdump of jaxlib 0.4.30 (HuRo #3)"
 
 
 def row_of(jax: str) -> JaxRow | None:
-    """Return the table's row for a version of JAX."""
+    """Return the row of the compatibility table for the version ``jax``; ``None`` if missing."""
     return next((row for row in JAXES if row.series == series(jax)), None)
 
 
 def is_known(jax: str) -> Misfit | None:
-    """The table has this series of JAX."""
+    """Check that the compatibility table lists the series of ``jax``."""
     if row_of(jax):
         return None
     return Misfit(
@@ -65,7 +65,7 @@ def is_known(jax: str) -> Misfit | None:
 
 
 def runs_on_the_python(jax: str, jax_python: str) -> Misfit | None:
-    """JAX has wheels for the Python version."""
+    """Check that JAX has wheels for the Python version ``jax_python``."""
     row = row_of(jax)
     if row is None or jax_python in row.pythons:
         return None
@@ -74,13 +74,13 @@ def runs_on_the_python(jax: str, jax_python: str) -> Misfit | None:
 
 
 def runs_on_the_driver(driver: str, jax_section: JaxSection) -> Misfit | None:
-    """The driver supports the CUDA release of the pinned plugin."""
+    """Check that ``driver`` supports the CUDA release of the pinned CUDA plugin."""
     cuda = wheels.major_of(jax_section)
     return wheels.runs_on_the_driver(f"JAX {jax_section.version} with its plugin for CUDA {cuda}", cuda, driver)
 
 
 def has_code_for_the_gpus(gpus: tuple[tuple[int, int], ...], jax_section: JaxSection) -> Misfit | None:
-    """The pinned plugin has compiled code or PTX for every GPU of the host."""
+    """Check that the pinned CUDA plugin has compiled code or PTX for every GPU of the host."""
     cuda, jax = wheels.major_of(jax_section), jax_section.version
     title = f"JAX {jax} with its plugin for CUDA {cuda}"
     codes, source = CODES.get(cuda) if version(jax) >= version(FIRST_CODES) else None, BUILT
@@ -92,7 +92,7 @@ def has_code_for_the_gpus(gpus: tuple[tuple[int, int], ...], jax_section: JaxSec
 
 
 def processor_has_avx(avx: bool, jax: str, stack: Stack) -> Misfit | None:
-    """The processor has AVX, if the stack's wheels require AVX."""
+    """Check that the processor has AVX, if the stack requires it."""
     if avx or "avx" not in stack.requirements.cpu_flags:
         return None
     sentence = f"the CPU has no AVX, and JAX {jax} cannot be imported without it"

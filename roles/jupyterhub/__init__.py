@@ -75,12 +75,12 @@ class Jupyterhub:
 
     @property
     def promised_gpus(self) -> tuple[str, ...]:
-        """GPUs that the hub reserves, so that workspaces cannot use them."""
+        """GPUs that are reserved for users' Jupyter servers, so that workspaces cannot use them."""
         return self.gpus
 
     @property
     def address(self) -> str:
-        """IP address at which containers reach the hub."""
+        """IP address at which users' containers reach the hub."""
         return str(IPv4Network(self.network)[1])
 
 

@@ -1,4 +1,4 @@
-"""States of JupyterHub, imported only for hosts that have the role."""
+"""States of the role ``jupyterhub``, imported only for hosts that have it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LIMITS, LOCATIONS = (
 
 
 def states(v: Jupyterhub, ctx: RoleContext) -> Iterator[Resource]:
-    """Yield the states of the role."""
+    """Yield the states of the role ``jupyterhub``."""
     users = users_of(v, ctx)
     gpus = HubCards(v.gpus)
     yield gpus
@@ -69,8 +69,7 @@ def states(v: Jupyterhub, ctx: RoleContext) -> Iterator[Resource]:
 def users_of(v: Jupyterhub, ctx: RoleContext) -> tuple[HubUser, ...]:
     """Return the users who may log in, each with the port of their Jupyter server.
 
-    A user who left keeps the port while other ports are free: nginx must not route another user to a server that still
-    runs.
+    A user who left keeps the port while other ports are free, because that user's server may still run.
     """
     declared = _workspaces(ctx)
     ports = PortRange.read(v.ports)
@@ -90,7 +89,7 @@ def users_of(v: Jupyterhub, ctx: RoleContext) -> tuple[HubUser, ...]:
 
 
 def directory_of(ctx: RoleContext) -> str:
-    """Return the directory with users' files."""
+    """Return the host's directory with users' files."""
     return _workspaces(ctx).directory
 
 
@@ -117,7 +116,7 @@ def _image(v: Jupyterhub, ctx: RoleContext) -> HubImage:
 
 
 def _inside(python: str) -> tuple[str, ...]:
-    """Return the pinned packages of a user's Jupyter server: all except the hub's own."""
+    """Return the pinned packages in a user's Jupyter server for a ``python`` version: all except the hub's own."""
     hub = {"docker", "dockerspawner", "escapism", "jupyterhub-idle-culler"}
     return tuple(name for name in _recipe(python).pins if name not in hub)
 

@@ -1,4 +1,4 @@
-"""Running JupyterHub servers by name, read from each host before an operation that would end them."""
+"""Running Jupyter servers of users, which an operation on the host, such as a reboot, would end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hostwright.standard.roles.jupyterhub.states.facts import PREFIX
 
 
 def _servers(facts: Facts) -> Iterator[tuple[str, str, str]]:
-    """Yield each running server: its container, description, and the mechanism that restarts it (empty: none)."""
+    """Yield each running Jupyter server: container, description, and the mechanism that restarts it (empty: none)."""
     children = children_of(facts)
     for name, again in ended_by_reboot(facts):
         _, mark, user = name.rpartition(f" {PREFIX}")

@@ -1,4 +1,4 @@
-"""Copies of NCCL found on a host, from any source: system libraries, copies near a toolkit, wheels."""
+"""Finder of NCCL on a host, whether or not Hostwright installed it: in system libraries, toolkits, wheels."""
 
 from __future__ import annotations
 

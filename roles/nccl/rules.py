@@ -1,4 +1,4 @@
-"""Compatibility rules for NCCL: the series of CUDA for which its packages are built."""
+"""Compatibility rules for NCCL: the series of CUDA for which NVIDIA builds its packages."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ SOURCE = "versions of libnccl2 in NVIDIA's repository and images of CUDA; NVIDIA
 
 
 def is_known(nccl: str) -> Misfit | None:
-    """Check that the table lists this release of NCCL."""
+    """Check that the compatibility table lists the release ``nccl``."""
     if nccl in BUILT_FOR:
         return None
     return Misfit("nccl", f"NCCL {nccl} is not in the compatibility table; use one of {', '.join(BUILT_FOR)}", SOURCE)
 
 
 def is_built_for_the_toolkit(nccl: str, cuda: str) -> Misfit | None:
-    """Check that NVIDIA built this release of NCCL for the toolkit's series."""
+    """Check that NVIDIA built the release ``nccl`` for the series of the toolkit ``cuda``."""
     built = BUILT_FOR.get(nccl)
     if built is None or series(cuda) in built:
         return None
@@ -26,7 +26,7 @@ def is_built_for_the_toolkit(nccl: str, cuda: str) -> Misfit | None:
 
 
 def packages_are_for_the_toolkit(nccl_section: NcclSection, cuda: str) -> Misfit | None:
-    """Check that the stack's NCCL packages are those for the toolkit's series."""
+    """Check that the stack's NCCL packages are those for the series of the toolkit ``cuda``."""
     if nccl_section.cuda == series(cuda):
         return None
     sentence = f"nccl.cuda is {nccl_section.cuda}, but the stack's CUDA is {cuda}"

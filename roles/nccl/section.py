@@ -18,7 +18,7 @@ PACKAGE, DEVELOPMENT = "libnccl2", "libnccl-dev"
 class NcclSection(Section):
     """NCCL from NVIDIA's packages, each built for one series of CUDA (``cuda``, such as ``11.2``).
 
-    ``artifact`` is ``libnccl2``. ``development`` is ``libnccl-dev``, with the header and the link for the linker.
+    ``artifact`` names the package ``libnccl2``, ``development`` the package ``libnccl-dev`` with the header.
     """
 
     vendor: ClassVar = "NVIDIA"
@@ -30,12 +30,12 @@ class NcclSection(Section):
 
     @property
     def package_version(self) -> str:
-        """Version of both packages: ``2.8.4-1+cuda11.2``."""
+        """Version of both packages, such as ``2.8.4-1+cuda11.2``."""
         return f"{self.version}-1+cuda{self.cuda}"
 
     @property
     def number(self) -> int:
-        """Result of ``ncclGetVersion()``: 2804 for 2.8.4, and 21505 for 2.15.5."""
+        """Number that NCCL's function ``ncclGetVersion()`` returns: 2804 for 2.8.4, and 21505 for 2.15.5."""
         major, minor, patch = version(self.version).release[:3]
         return major * (1000 if (major, minor) <= (2, 8) else 10000) + minor * 100 + patch
 
@@ -43,5 +43,5 @@ class NcclSection(Section):
         return {"nccl": self.version}
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
-        """Disk space of two packages, whose ``.deb`` files are kept as well."""
+        """Return the disk space that both packages need, with their ``.deb`` files, which are kept."""
         return taken("NCCL", f"{HOME}/{LIBRARY}", {CACHE: 1, HOME: 2})

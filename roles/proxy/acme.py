@@ -1,4 +1,4 @@
-"""Certificate from an ACME authority, obtained by the distribution's dehydrated and renewed by a timer."""
+"""TLS certificate from an ACME authority, obtained by the program dehydrated and renewed by a timer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UNITS, SERVICE, TIMER = "/etc/systemd/system", "hostwright-acme.service", "hostw
 
 
 def acme_states(v: Proxy, ctx: RoleContext) -> Iterator[Resource]:
-    """Yield the states that obtain and renew the certificate. The last state is ``AcmeCertificate``."""
+    """Yield the states that obtain and renew the proxy's certificate. The last state is ``AcmeCertificate``."""
     yield Debs(("dehydrated",))
     yield Directory(DIRECTORY)
     yield Directory(f"{DIRECTORY}/challenges")

@@ -1,4 +1,4 @@
-"""States of the proxy, imported only for hosts that have the role."""
+"""States of the role ``proxy``, imported only for hosts that have it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hostwright.standard.roles.proxy.states.tokens import PageTokens, SharedName
 
 
 def states(v: Proxy, ctx: RoleContext) -> Iterator[Resource]:
-    """Yield the states of the role."""
+    """Yield the states of the role ``proxy``."""
     yield Debs(("nginx", "openssl"))
     inputs: list[Resource] = []
     files: tuple[str, ...] = (v.certificate, v.key)
@@ -57,6 +57,6 @@ def states(v: Proxy, ctx: RoleContext) -> Iterator[Resource]:
 
 
 def _check() -> str:
-    """Return a command that runs ``nginx -t`` in a mount namespace with the new configuration file."""
+    """Return the command that tests the new configuration file with ``nginx -t`` in a mount namespace."""
     program = sh_file(__file__, "states/sh/tried.sh", conf=CONF)
     return sh("unshare -m -- sh -euc %s sh", program).replace("%", "%%") + " %s"

@@ -1,4 +1,4 @@
-"""Audit values of PyTorch's venv."""
+"""Values that an audit records about PyTorch's venv."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Compatibility rules for PyTorch: Python, CUDA and GPUs that its wheels on the package index support.
 
-To add a release, add a row to the table.
+To support a release, add a row to ``TORCHES``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ ARCHITECTURES = (
 
 @dataclass(frozen=True, slots=True)
 class TorchRow:
-    """A release series with its wheels' Python versions, CUDA release and GPU code."""
+    """Row of the compatibility table: a release series of PyTorch, with Python versions, CUDA and GPU code of its
+    wheels.
+    """
 
     series: str
     release: str
@@ -51,12 +53,12 @@ TORCHES = (
 
 
 def row_of(torch: str) -> TorchRow | None:
-    """Return the table's row for a version of PyTorch."""
+    """Return the row of the compatibility table for the version ``torch``; ``None`` if missing."""
     return next((row for row in TORCHES if row.series == series(torch)), None)
 
 
 def is_known(torch: str) -> Misfit | None:
-    """The table has this series of PyTorch."""
+    """Check that the compatibility table lists the series of ``torch``."""
     if row_of(torch):
         return None
     known = f"{TORCHES[0].series} to {TORCHES[-1].series}"
@@ -64,7 +66,7 @@ def is_known(torch: str) -> Misfit | None:
 
 
 def has_a_wheel_for_the_python(torch: str, torch_python: str) -> Misfit | None:
-    """PyTorch has a wheel for the Python version."""
+    """Check that PyTorch has a wheel for the Python version ``torch_python``."""
     row = row_of(torch)
     if row is None or torch_python in row.pythons:
         return None
@@ -74,13 +76,13 @@ def has_a_wheel_for_the_python(torch: str, torch_python: str) -> Misfit | None:
 
 
 def runs_on_the_driver(torch: str, driver: str) -> Misfit | None:
-    """The driver supports the CUDA release of the wheels."""
+    """Check that ``driver`` supports the CUDA release of PyTorch's wheels."""
     row = row_of(torch)
     return wheels.runs_on_the_driver(f"PyTorch {torch}", row.cuda, driver) if row else None
 
 
 def has_code_for_the_gpus(torch: str, gpus: tuple[tuple[int, int], ...]) -> Misfit | None:
-    """The wheel has compiled code for every GPU of the host."""
+    """Check that PyTorch's wheel has compiled code for every GPU of the host."""
     row = row_of(torch)
     return wheels.has_code(f"PyTorch {torch}", row.codes if row else None, gpus, "gpu-pytorch", ARCHITECTURES)
 

@@ -1,4 +1,4 @@
-"""The stack section of PyTorch and its environment."""
+"""The stack section of PyTorch and its Python environment."""
 
 from __future__ import annotations
 

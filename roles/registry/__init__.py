@@ -34,9 +34,7 @@ def _authority(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """Variables of the role ``registry``: ``at`` and ``authority`` for all hosts, the others for the registry's
-    host.
-    """
+    """Variables of the role ``registry``. Hosts that only pull from the registry use ``at`` and ``authority``."""
 
     at: At = ""  #: host name and port by which hosts reach the registry, such as ``reg01:5000``
     serve: bool = False  #: true: the registry runs on this host
@@ -64,7 +62,7 @@ class Registry:
 
     @property
     def image_registry(self) -> str:
-        """Name and port of the registry to which `images.push --registry` pushes for this host."""
+        """Name and port of the registry to which the task `images.push --registry` pushes for this host."""
         return self.at
 
     @property
@@ -87,7 +85,7 @@ def registry(v: Registry, ctx: RoleContext) -> Iterator[Resource]:
 
 
 def _served(v: Registry, ctx: RoleContext) -> Iterator[Resource]:
-    """Yield the registry's states. Configuration precedes the package, whose default starts a service without TLS."""
+    """Yield the registry's states. Configuration precedes the package, which otherwise starts a service without TLS."""
     inputs: list[Resource] = []
     files = (v.certificate, v.key)
     if not v.certificate:

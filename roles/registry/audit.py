@@ -1,4 +1,4 @@
-"""Audit values of the registry."""
+"""Values that an audit records about the image registry."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CERTIFICATE = Snippet.beside(__file__, "audit_root.sh", "registry", root=True)
 
 
 def audit_values(v: Registry, ctx: RoleContext) -> Iterator[AuditValue]:
-    """Yield, for the registry's host, the package version, the unit's state and the certificate's validity."""
+    """Yield package version, state of the unit and validity of the certificate, only for the registry's host."""
     if v.serve:
         yield AuditValue("docker-registry", PackageVersion("docker-registry"), among=DISTRIBUTION)
         yield AuditValue("registry service", UnitProperty(UNIT), "active")

@@ -1,4 +1,4 @@
-"""CA certificate of a registry, as PEM text."""
+"""CA certificate (PEM text) of an image registry."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class RegistryAuthority:
-    """Properties of a CA certificate that people compare."""
+    """Properties of a CA certificate by which people compare it."""
 
     fingerprint: str  #: SHA-256 fingerprint in OpenSSL's notation
     ends: datetime
 
 
 def authority_of(text: str) -> RegistryAuthority:
-    """Parse a text with exactly one CA certificate. Raises ``ValueError`` for any other text, such as a private key."""
+    """Parse ``text``, exactly one CA certificate in PEM. Raises ``ValueError`` for other text, such as a private
+    key.
+    """
     from cryptography import x509  # The import is slow, and only hosts with a registry need the module.
     from cryptography.hazmat.primitives.hashes import SHA256
 

@@ -1,4 +1,4 @@
-"""Task ``registry.trust``. Its implementation is imported on first use."""
+"""Task ``registry.trust``. Its implementation is imported when it runs."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ _HEAD = (
 
 
 def trust(request: Request) -> int:
-    """Run ``registry.trust``. The hosts get the certificate when they are provisioned next."""
+    """Run the task ``registry.trust``. Hosts get the CA certificate when they are next provisioned."""
     fleet = open_fleet(request)
     hosts = fleet.select(request.hosts) if request.hosts else []
     if len(hosts) != 1:
@@ -79,9 +79,7 @@ def trust(request: Request) -> int:
 
 
 def _place(fleet: Fleet) -> Path:
-    """Return the path of ``FILE`` in the inventory. Raises ``InputError`` if this task did not write an
-    existing file.
-    """
+    """Return the path of ``FILE`` in the inventory. Raises ``InputError`` if another program wrote an existing file."""
     if not fleet.path.is_dir():
         sentence = f"not a directory; {FILE} is written to an inventory that is a directory"
         raise InputError(sentence, str(fleet.path))

@@ -1,4 +1,4 @@
-"""Timer that compares a host with its stack, for hosts that no controller audits."""
+"""Role with a timer that compares the host with its stack, for hosts that no controller audits."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from hostwright.standard.roles.workspaces.declared.workspace import Workspace, w
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """The role ``serving`` has no variables: workspaces of the kind ``serving`` declare the models."""
+    """No variables: workspaces of the kind ``serving`` declare the models for the role ``serving``."""
 
 
 @role(needs=["workspaces"])

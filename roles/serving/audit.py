@@ -1,4 +1,4 @@
-"""Audit values of served models."""
+"""Values that an audit records about served models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""States of served models, imported only for hosts that have the role."""
+"""States of the role ``serving``, imported only for hosts that have it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 
 
 def states(servers: Sequence[Workspace]) -> Iterator[Resource]:
-    """Yield the states of the role for these model servers."""
+    """Yield the states of the role ``serving`` for the model servers ``servers``."""
     yield Unserved(tuple(space.name for space in servers))
     for space in servers:
         yield ModelReadable(space.name)

@@ -1,4 +1,4 @@
-"""Audit values of TensorFlow's venv."""
+"""Values that an audit records about TensorFlow's venv."""
 
 from __future__ import annotations
 

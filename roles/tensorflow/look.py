@@ -1,4 +1,4 @@
-"""Checks that run inside TensorFlow."""
+"""Program that reads facts from an installed TensorFlow, for checks on the host."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ print("tensorrt", *trt.get_linked_tensorrt_version(), *trt.get_loaded_tensorrt_v
 
 
 def look_command(context: RoleContext) -> tuple[str, ...]:
-    """Return the command that reads from TensorFlow all facts for a host's checks of TensorFlow."""
+    """Return the command that reads from TensorFlow all facts that its checks on a host need."""
     section = context.section(TensorflowSection)
     variables = {role.name: variables for role, variables in context.roles}
     python = f"{section.home(variables['tensorflow'].path)}/bin/python"

@@ -1,6 +1,6 @@
 """Compatibility rules for TensorFlow: Python, CUDA, cuDNN and GPUs of its wheels, and the packages that they import.
 
-To add a release, add a row to the table.
+To support a release, add a row to ``TENSORFLOWS``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ BLACKWELL = "the wheel's build_info; tensorflow/tensorflow#89272, #99592, #10174
 
 @dataclass(frozen=True, slots=True)
 class TensorFlowRow:
-    """A release series with its wheels' tested versions and GPU code."""
+    """Row of the compatibility table: a release series of TensorFlow, with its wheels' tested versions and GPU code."""
 
     series: str
     release: str
@@ -108,12 +108,12 @@ LATER_LIMITS = {
 
 
 def row_of(tensorflow: str) -> TensorFlowRow | None:
-    """Return the table's row for a TensorFlow version."""
+    """Return the row of the compatibility table for the version ``tensorflow``; ``None`` if missing."""
     return next((row for row in TENSORFLOWS if row.series == series(tensorflow)), None)
 
 
 def is_known(tensorflow: str) -> Misfit | None:
-    """The table has this series of TensorFlow."""
+    """Check that the compatibility table lists the series of ``tensorflow``."""
     if row_of(tensorflow):
         return None
     known = f"{TENSORFLOWS[0].series} to {TENSORFLOWS[-1].series}"
@@ -123,7 +123,7 @@ def is_known(tensorflow: str) -> Misfit | None:
 
 
 def has_a_wheel_for_the_python(tensorflow: str, python: str) -> Misfit | None:
-    """TensorFlow has a wheel for the Python version."""
+    """Check that TensorFlow has a wheel for the Python version ``python``."""
     row = row_of(tensorflow)
     if row is None or python in row.pythons:
         return None
@@ -135,7 +135,7 @@ def has_a_wheel_for_the_python(tensorflow: str, python: str) -> Misfit | None:
 def is_built_for_the_toolkit(
     tensorflow: str, cuda: str, tensorflow_section: TensorflowSection | None = None
 ) -> Misfit | None:
-    """The wheel was built for the toolkit's series, unless CUDA comes from wheels."""
+    """Check that the wheel was built for the series of the toolkit ``cuda``, unless CUDA comes from wheels."""
     row = row_of(tensorflow)
     if row is None or series(cuda) == row.cuda or _brings_cuda(tensorflow_section):
         return None
@@ -146,7 +146,7 @@ def is_built_for_the_toolkit(
 def is_tested_with_the_cudnn(
     tensorflow: str, cudnn: str, tensorflow_section: TensorflowSection | None = None
 ) -> Misfit | None:
-    """The wheel was tested with cuDNN's series, unless cuDNN comes from a wheel."""
+    """Check that the wheel was tested with the series of ``cudnn``, unless cuDNN comes from a wheel."""
     row = row_of(tensorflow)
     if row is None or series(cudnn) == row.cudnn or _brings_cuda(tensorflow_section):
         return None
@@ -159,7 +159,7 @@ def _brings_cuda(section: TensorflowSection | None) -> bool:
 
 
 def takes_cuda_as_wheels(tensorflow: str, tensorflow_section: TensorflowSection) -> Misfit | None:
-    """This TensorFlow can load CUDA from wheels, if the stack pins such wheels."""
+    """Check that this TensorFlow can load CUDA from wheels, if the stack pins such wheels."""
     if not _brings_cuda(tensorflow_section) or version(tensorflow) >= version(FIRST_WITH_WHEELS):
         return None
     sentence = (
@@ -170,7 +170,7 @@ def takes_cuda_as_wheels(tensorflow: str, tensorflow_section: TensorflowSection)
 
 
 def runs_on_the_driver(tensorflow: str, driver: str, tensorflow_section: TensorflowSection) -> Misfit | None:
-    """The driver supports the CUDA release of the wheels."""
+    """Check that ``driver`` supports the CUDA release of the wheels, if the stack pins CUDA wheels."""
     row = row_of(tensorflow)
     if row is None or not _brings_cuda(tensorflow_section):
         return None
@@ -178,7 +178,7 @@ def runs_on_the_driver(tensorflow: str, driver: str, tensorflow_section: Tensorf
 
 
 def has_code_for_the_gpus(tensorflow: str, gpus: tuple[tuple[int, int], ...]) -> Misfit | None:
-    """The wheel has compiled code or PTX for every GPU of the host."""
+    """Check that TensorFlow's wheel has compiled code or PTX for every GPU of the host."""
     row = row_of(tensorflow)
     source = BLACKWELL if row and row.codes.newest else BUILD_INFO
     return wheels.has_code(f"TensorFlow {tensorflow}", row.codes if row else KEPLER, gpus, "gpu-tensorflow", source)
@@ -191,7 +191,7 @@ def driver_compiles_its_ptx(
     tensorflow_section: TensorflowSection | None = None,
     cuda: str = "",
 ) -> Misfit | None:
-    """The driver can compile the wheel's PTX, for which it must be as new as the toolkit."""
+    """Check that ``driver`` is as new as the toolkit, if a GPU needs the wheel's PTX, which ``driver`` compiles."""
     row = row_of(tensorflow)
     toolkit = row.cuda if row and _brings_cuda(tensorflow_section) else cuda
     full, floor = DRIVER_FLOORS.get(toolkit) or PTX_FLOORS.get(toolkit), CUBIN_FLOORS.get(toolkit.partition(".")[0])
@@ -214,7 +214,7 @@ def _on_gpus(tensorflow: str) -> str:
 
 
 def processor_has_avx(avx: bool, stack: Stack) -> Misfit | None:
-    """The processor has AVX, if the stack's wheels require AVX."""
+    """Check that the processor has AVX, if the stack requires it."""
     if avx or "avx" not in stack.requirements.cpu_flags:
         return None
     sentence = "the CPU has no AVX, and TensorFlow ends with 'Illegal instruction' without it"
@@ -222,7 +222,7 @@ def processor_has_avx(avx: bool, stack: Stack) -> Misfit | None:
 
 
 def constraints_keep_its_import(tensorflow_section: TensorflowSection) -> Iterator[Misfit]:
-    """The constraints of every Python pin the packages whose newer versions break TensorFlow's import."""
+    """Check that all constraints pin the packages whose newer versions break TensorFlow's import."""
     limits = {**IMPORT_LIMITS, **LATER_LIMITS.get(tensorflow_section.series, {})}
     for python in tensorflow_section.usable:
         pins = _pins(tensorflow_section.constraints.get(python, ""))

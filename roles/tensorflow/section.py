@@ -1,4 +1,4 @@
-"""The stack section of TensorFlow and its environment."""
+"""The stack section of TensorFlow and its Python environment."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hostwright.resources import EnvironmentSection
 
 
 class TensorflowSection(EnvironmentSection):
-    """TensorFlow in a venv."""
+    """TensorFlow in a venv, with the packages that the constraints pin."""
 
     title: ClassVar = "TensorFlow"
     package: ClassVar = "tensorflow"

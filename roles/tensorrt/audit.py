@@ -1,4 +1,4 @@
-"""Audit values of TensorRT."""
+"""Values that an audit records about TensorRT."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hostwright.standard.roles.tensorrt.section import TensorrtSection
 
 
 def audit_values(v: Tensorrt, ctx: RoleContext) -> Iterator[AuditValue]:
-    """Yield version and path of the libraries that programs load, and the runtime compiler that these need."""
+    """Yield version and path of TensorRT's libraries for programs, and version and hold of the runtime compiler."""
     wanted = ctx.section(TensorrtSection)
     for library in wanted.libraries:
         name = library.partition(".so")[0]

@@ -1,4 +1,4 @@
-"""Copies of TensorRT found on a host, from any source: in own directories, system libraries, wheels."""
+"""Finder of TensorRT on a host, whether or not Hostwright installed it: in directories, system libraries, wheels."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ ARCHIVES = "names of NVIDIA's archives and packages of TensorRT"
 
 @dataclass(frozen=True, slots=True)
 class TensorrtRow:
-    """The series of CUDA and of cuDNN for which NVIDIA offers the archive of one TensorRT release."""
+    """Row of the compatibility table: series of CUDA and of cuDNN for which NVIDIA offers a TensorRT release."""
 
     cuda: tuple[str, ...]
     cudnn: str
@@ -24,7 +24,7 @@ LINKED = dict.fromkeys(("2.9", "2.10", "2.11"), "7.2.2")
 
 
 def is_known(tensorrt: str) -> Misfit | None:
-    """Check that the table lists this release of TensorRT."""
+    """Check that the compatibility table lists the release ``tensorrt``."""
     if tensorrt in TENSORRTS:
         return None
     return Misfit(
@@ -35,7 +35,7 @@ def is_known(tensorrt: str) -> Misfit | None:
 
 
 def is_for_the_toolkit(tensorrt: str, cuda: str) -> Misfit | None:
-    """Check that NVIDIA offers this release's archive for the toolkit's series."""
+    """Check that NVIDIA offers the release ``tensorrt`` for the series of the toolkit ``cuda``."""
     row = TENSORRTS.get(tensorrt)
     if row is None or series(cuda) in row.cuda:
         return None
@@ -43,7 +43,7 @@ def is_for_the_toolkit(tensorrt: str, cuda: str) -> Misfit | None:
 
 
 def is_for_the_cudnn(tensorrt: str, cudnn: str) -> Misfit | None:
-    """Check that this release's archive is for the series of the stack's cuDNN."""
+    """Check that NVIDIA's archive of the release ``tensorrt`` is for the series of ``cudnn``."""
     row = TENSORRTS.get(tensorrt)
     if row is None or series(cudnn) == row.cudnn:
         return None
@@ -51,9 +51,7 @@ def is_for_the_cudnn(tensorrt: str, cudnn: str) -> Misfit | None:
 
 
 def is_what_tensorflow_opens(tensorrt: str, tensorflow: str) -> Misfit | None:
-    """Check that TensorRT has the major version that TensorFlow loads, and at least the version that it was linked
-    with.
-    """
+    """Check that ``tensorrt`` has the major version with which ``tensorflow`` was linked, and is not older."""
     linked = LINKED.get(series(tensorflow))
     if linked and tensorrt.partition(".")[0] == linked.partition(".")[0] and version(tensorrt) >= version(linked):
         return None

@@ -23,12 +23,12 @@ class NvrtcPackage(StackPart):
 
     @property
     def package(self) -> str:
-        """Name of the package: ``cuda-nvrtc-11-1``."""
+        """Name of the Debian package: ``cuda-nvrtc-11-1``."""
         return f"cuda-nvrtc-{self.cuda.replace('.', '-')}"
 
     @property
     def prefix(self) -> str:
-        """Directory of the CUDA series to which the compiler belongs."""
+        """Directory of the CUDA series to which the runtime compiler belongs."""
         return f"/usr/local/cuda-{self.cuda}"
 
     @property
@@ -79,7 +79,7 @@ class TensorrtSection(Section):
 
     @property
     def number(self) -> int:
-        """Result of ``getInferLibVersion()``: 7203 for 7.2.3.4."""
+        """Number that TensorRT's function ``getInferLibVersion()`` returns: 7203 for 7.2.3.4."""
         major, minor, patch = version(self.library_version).release
         return major * 1000 + minor * 100 + patch
 
@@ -87,5 +87,5 @@ class TensorrtSection(Section):
         return {"tensorrt": self.version}
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
-        """Disk space for the unpacked archive, which includes libraries for static linking."""
+        """Return the disk space that the unpacked archive needs, with its libraries for static linking."""
         return taken("TensorRT", f"{self.prefix}/lib/{self.libraries[0]}", {CACHE: 5, self.prefix: 14})

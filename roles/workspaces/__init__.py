@@ -1,4 +1,4 @@
-"""Containers in which users work: Jupyter, SSH box, TensorBoard, batch runs."""
+"""The role ``workspaces``: containers in which users work (Jupyter, SSH box, TensorBoard, batch runs)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ def _range(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Workspaces:
-    """Variables of the role ``workspaces``, kept in ``inventory/workspaces.yml``, which the tasks write."""
+    """Inventory variables of the role ``workspaces``, kept in ``inventory/workspaces.yml``. The role's tasks write this
+    file.
+    """
 
     #: users: ``alice: {uid: 2001, keys: [ssh-ed25519 …]}``; without a uid, the user needs an account on the host
     users: Annotated[

@@ -1,4 +1,4 @@
-"""Audit values of workspaces."""
+"""Values of a host's workspaces that audits compare with the inventory."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ CONTAINERS = Snippet.beside(__file__, "audit_root.sh", "workspaces", root=True)
 
 
 def audit_values(v: Workspaces, ctx: RoleContext) -> Iterator[AuditValue]:
-    """Yield whether other hosts are kept out, and each declared workspace's state, definition and image. Images may
-    differ between hosts and have no expected value.
+    """Yield whether other hosts are kept out of users' containers, and each declared workspace's state, definition and
+    image. Images may differ between hosts and have no expected value.
     """
     for runs in runs_of(v, ctx):
         name = runs.name

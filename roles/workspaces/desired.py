@@ -1,4 +1,4 @@
-"""States of workspaces, imported only for hosts that have the role."""
+"""Desired states of the role ``workspaces``. The role imports this module only for hosts that have the role."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BOX = "/run/hostwright-box"  #: directory in an ssh workspace for files of the w
 
 
 def states(v: Workspaces, ctx: RoleContext) -> Iterator[Resource]:
-    """Yield the states of the role."""
+    """Yield the desired states of a host with the role ``workspaces``."""
     if left := tuple(sorted(name for name, person in v.users.items() if person.left)):
         yield AccessWithdrawn(left)
     yield Directory(STATE, mode="711")
@@ -61,13 +61,15 @@ def _quotas(v: Workspaces, runs: Sequence[WorkspaceRuns]) -> Iterator[Resource]:
 
 
 def runs_of(v: Workspaces, ctx: RoleContext) -> tuple[WorkspaceRuns, ...]:
-    """Return the state of each declared workspace."""
+    """Return the desired state of each declared workspace of the host."""
     declared = workspaces_of(v.containers, v.users, v.directory, v.ports, image_for(ctx.stack))
     return tuple(_runs(workspace, declared, v, ctx) for workspace in declared)
 
 
 def _after_mounted(runs: tuple[WorkspaceRuns, ...]) -> tuple[WorkspaceRuns, ...]:
-    """Order each workspace after the workspaces whose files it mounts, then by name."""
+    """Return ``runs`` in an order in which each workspace follows the workspaces whose files it mounts. Otherwise the
+    order is by name.
+    """
     ordered: dict[str, WorkspaceRuns] = {}
 
     def add(state: WorkspaceRuns, above: tuple[str, ...] = ()) -> None:
@@ -93,12 +95,12 @@ def _runs(workspace: Workspace, declared: tuple[Workspace, ...], v: Workspaces, 
 
 
 def _reserved(ctx: RoleContext) -> tuple[tuple[str, str], ...]:
-    """Return the GPUs that other roles of the host reserve, each with the role."""
+    """Return the GPUs that other roles of the host reserve, each with the name of the role."""
     return tuple((gpu, role.name) for role, v in ctx.roles if isinstance(v, PromisesGpus) for gpu in v.promised_gpus)
 
 
 def _built(workspace: Workspace, v: Workspaces, ctx: RoleContext) -> ImageBuilt:
-    """Return the image of an ssh workspace: the inventory's image with an SSH server."""
+    """Return the image of an ssh workspace, built from the inventory's image and an SSH server."""
     base = workspace.entry.image
     dockerfile = ctx.render("workspaces/ssh/Dockerfile.j2", base=base, refreshed=v.refreshed, folder=BOX)
     others = ((name, ctx.render(f"workspaces/ssh/{name}.j2", folder=BOX)) for name in ("sshd_config", "start"))
@@ -107,7 +109,7 @@ def _built(workspace: Workspace, v: Workspaces, ctx: RoleContext) -> ImageBuilt:
 
 
 def _files(workspace: Workspace, ctx: RoleContext) -> Iterator[tuple[str, str, str]]:
-    """Yield root's files for the container of a workspace: name, mode, text."""
+    """Yield name, mode and text of each file of root for the container of ``workspace``."""
     if workspace.entry.kind == "jupyter":
         config = "jupyter_config.py"
         yield config, "644", ctx.render(f"workspaces/{config}.j2", workspace=workspace)

@@ -1,4 +1,4 @@
-"""Running workspaces of hosts, for operations that would end them."""
+"""Running workspaces of a host, for operations that would end them, such as a reboot."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ DEFINITIONS = Probe(
 
 @dataclass(frozen=True, slots=True)
 class _Space:
-    """A running workspace."""
+    """A running workspace of a host."""
 
     container: str  #: name of the workspace's container
     name: str  #: text with the workspace, the user and the number of processes

@@ -1,4 +1,4 @@
-"""The whole stack for pyinfra; the data value ``files`` is the directory of its files."""
+"""Deploy of pyinfra that installs the whole stack. The data value ``files`` is the directory with its files."""
 
 from pathlib import Path
 
@@ -36,18 +36,18 @@ INSTALLER = (
 
 
 def put(name, dest, mode="644"):
-    """Install one of the stack's texts, or of the vendor's files."""
+    """Copy the file ``name`` of the stack, or of a vendor, to ``dest`` on the host."""
     return files.put(name=dest, src=str(HERE / name), dest=dest, mode=mode, add_deploy_dir=False)
 
 
 def hold(names):
-    """Hold packages at their versions, for which pyinfra has no operation."""
+    """Hold the packages ``names`` at their versions with ``apt-mark``. pyinfra has no operation for this."""
     if set(names) - set((host.get_fact(Command, "apt-mark showhold") or "").split()):
         server.shell(name="held", commands=[f"apt-mark hold {' '.join(names)}"])
 
 
 def named(packages):
-    """Package names without versions."""
+    """Return the package names without versions (``NAME=VERSION`` → ``NAME``)."""
     return [package.partition("=")[0] for package in packages]
 
 

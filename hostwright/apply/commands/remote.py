@@ -1,4 +1,4 @@
-"""Runs one command on one host. A supervisor on the host kills the command when the connection ends."""
+"""Runs one command on one host. A supervisor program on the host kills the command when the connection ends."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class RemoteCommand:
 
     @property
     def argv(self) -> tuple[str, ...]:
-        """The program and its arguments."""
+        """The program that runs the command, and its arguments."""
         return self.words if len(self.words) > 1 else ("/bin/sh", "-c", *self.words)
 
     @property
     def text(self) -> str:
-        """The command as the operator typed it."""
+        """The command line as the operator typed it."""
         return words(self.words) if len(self.words) > 1 else self.words[0]
 
 
@@ -72,14 +72,14 @@ class CommandResult:
 
 
 class Lifeline:
-    """The standard input of a supervised command. It carries no data; closing it kills the command."""
+    """The standard input of a command under a supervisor. It carries no data; closing it kills the command."""
 
     def __init__(self) -> None:
         self._cut = threading.Event()
         self.stopped = False
 
     def read(self, size: int, /) -> bytes:  # noqa: ARG002 - nothing is ever read
-        """Implement ``transport.Readable``: block until the input is closed, then return no bytes."""
+        """Block until the input is closed, then return no bytes. Implements ``transport.Readable``."""
         self._cut.wait()
         return b""
 
@@ -94,7 +94,7 @@ class Lifeline:
 
 
 def run_command(shell: RootShell, command: RemoteCommand, lifeline: Lifeline, cap_bytes: int) -> CommandResult:
-    """Run a command on a host. Return its result, whatever its exit status, with at most ``cap_bytes`` of output.
+    """Run a command on a host, with at most ``cap_bytes`` of output. Return its result, whatever its exit status.
 
     For a command with ``root``, first call ``shell.run``, which checks that sudo works. Raises ``Refused`` if a command
     without ``root`` could become root, and ``Unreachable`` if the host does not report the end of the command.
@@ -144,7 +144,7 @@ def run_command(shell: RootShell, command: RemoteCommand, lifeline: Lifeline, ca
 
 
 def _said(stderr: bytes, nonce: str) -> tuple[bytes, str]:
-    """Separate the supervisor's report, which is the last line, from the command's standard error."""
+    """Split ``stderr`` into the command's standard error and the report of the supervisor, which ``nonce`` marks."""
     before, mark, after = stderr.rpartition(f"\n{nonce} ".encode())
     if not mark:
         return stderr, ""

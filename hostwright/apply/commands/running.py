@@ -33,7 +33,7 @@ _STEP = "command"
 
 
 def run_on_hosts(run: Run, command: RemoteCommand) -> RunResults[CommandResult]:
-    """Run a command on each host of a run. The journal records the end of each host's output.
+    """Run ``command`` on each host of a run. The journal records the last part of each host's output.
 
     Ctrl-C kills the running commands and starts no others. The exit status is 0 if all commands exited with 0.
     """
@@ -57,7 +57,7 @@ def run_on_hosts(run: Run, command: RemoteCommand) -> RunResults[CommandResult]:
 
 
 class _Commands:
-    """The commands that are running in one run."""
+    """Runs the command of one run on its hosts, and can kill all running commands."""
 
     def __init__(self, run: Run, command: RemoteCommand):
         self._run, self._command = run, command
@@ -73,7 +73,7 @@ class _Commands:
         self.stop()
 
     def stop(self) -> None:
-        """Kill the commands on all hosts, and start no others."""
+        """Kill the commands on all hosts, and start no further commands."""
         with self._lock:
             self._stopping = True
             for line in self._lines:
@@ -102,7 +102,7 @@ class _Commands:
         return lifeline
 
     def _locked(self, shell: RootShell, target: TargetHost) -> HostLock:
-        """Acquire the host's lock, because the command may change the host. Raises ``Locked``."""
+        """Acquire the host's lock, because the command may change the host. Raises ``Locked`` if the host is locked."""
         force = self._run.request.force
         why_not = "" if force else locks.refusal(probe_locks(shell), datetime.now(UTC))
         if why_not:
@@ -122,7 +122,7 @@ def _tell(result: CommandResult, command: RemoteCommand, emit: Emit) -> None:
 
 
 def sentence_of(result: CommandResult, command: RemoteCommand) -> str:
-    """Return how a command ended, as text: ``exit 9``, ``killed after 60 s``."""
+    """Return how a command ended, as text, such as ``exit 9`` or ``killed after 60 s``."""
     match result.end:
         case "exited":
             return f"exit {result.status}"
@@ -135,7 +135,7 @@ def sentence_of(result: CommandResult, command: RemoteCommand) -> str:
 
 
 def _word(result: CommandResult) -> str:
-    """Return the member of ``events.RESULTS`` that describes the result of a command."""
+    """Return the member of ``events.RESULTS`` that stands for the result of a command."""
     if result.end == "stopped":
         return "stopped"
     return "ran" if result.passed else "failed"

@@ -1,4 +1,4 @@
-"""Delivers the files of one plan to a host. One thread checks which files the host has; another delivers the others."""
+"""Delivers the files of one plan to a host. One thread checks which files the host has; another delivers the rest."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ END_S = 5.0  #: time limit in seconds for file transfers to end after a stop (ou
 
 @dataclass(frozen=True, slots=True)
 class WantedFile:
-    """A file that a role needs on the host."""
+    """A file (``artifact``) that ``role`` needs on a host."""
 
     role: str
     artifact: Artifact
@@ -33,7 +33,7 @@ class WantedFile:
 
 @dataclass(eq=False)
 class _File:
-    """The delivery state of one file. ``urgent`` means that a job is waiting for the file."""
+    """The delivery state of one file for a host. ``urgent`` means that a job is waiting for the file."""
 
     wanted: WantedFile
     order: int
@@ -45,7 +45,7 @@ class _File:
     settled: threading.Event = field(default_factory=threading.Event)
 
     def settle(self, error: HostwrightError | None = None) -> None:
-        """Mark the file as delivered, or as failed with ``error``."""
+        """Mark the file as delivered, or as failed with ``error``. Only the first call has an effect."""
         if not self.settled.is_set():
             self.error = error
             self.settled.set()
@@ -56,17 +56,14 @@ class _File:
 
 
 def served(run: Run, settings: FileSettings, host: str, artifact: Artifact) -> bool:
-    """Return whether a host may fetch a file by HTTP from this machine and from other hosts.
-
-    Files that are not in the stack are always pushed over SSH.
-    """
+    """Return whether ``host`` may fetch the file ``artifact`` by HTTP from this machine and from other hosts."""
     if settings.way != "pull" or run.handout is None or not run.handout.takes(host):
         return False
     return not artifact.private and artifact.name not in run.files
 
 
 class Batch:
-    """Delivers files to a host until all have arrived, or until ``end``."""
+    """Delivers the files ``wanted`` to one host until all have arrived, or until ``end``."""
 
     def __init__(self, connection: HostConnection, run: Run, settings: FileSettings, wanted: Sequence[WantedFile]):
         self._host, self._run, self._settings = connection.host, run, settings
@@ -81,7 +78,7 @@ class Batch:
             self._add(one)
 
     def begin(self) -> None:
-        """Start the two threads."""
+        """Start the thread that checks the host's files, and the thread that delivers files."""
         asked = list(dict.fromkeys(file for file in self._files.values() if file.item))
         self._looking = bool(asked)
         if asked:
@@ -90,9 +87,9 @@ class Batch:
             self._start("files", self._deliver_all)
 
     def wait(self, artifacts: Sequence[Artifact]) -> None:
-        """Wait until these files have arrived. They are delivered before all other files.
+        """Wait until ``artifacts`` have arrived on the host. They are delivered before all other files.
 
-        Raises the error of the first file that failed.
+        Raises the error of the first of these files that failed.
         """
         files = [self._files[artifact.name] for artifact in artifacts]
         with self._change:
@@ -104,17 +101,17 @@ class Batch:
                 raise file.error
 
     def cut(self) -> None:
-        """Stop the current transfer, and start no other."""
+        """Stop the current transfer, and start no other transfer."""
         self._lose(Stopped(self._host, STOPPED))
 
     def end(self) -> None:
-        """Stop the delivery as ``cut`` does, and wait up to ``END_S`` for its threads."""
+        """Stop the delivery as ``cut`` does, and wait up to ``END_S`` for each of its threads."""
         self.cut()
         for thread in self._threads:
             thread.join(END_S)
 
     def _add(self, wanted: WantedFile) -> None:
-        """Find a file on this machine, or plan its fetch from the vendor by the host."""
+        """Find a wanted file on this machine, or else plan that the host fetches the file from its vendor."""
         artifact = wanted.artifact
         file = _File(wanted, len(self._files), served(self._run, self._settings, self._host, artifact))
         if self._settings.fetches(artifact):
@@ -140,7 +137,7 @@ class Batch:
         thread.start()
 
     def _lose(self, error: HostwrightError) -> None:
-        """Stop all transfers. Every file that has not arrived fails with this error."""
+        """Stop all transfers. Every file that has not arrived fails with ``error``."""
         self._fetcher.stop()
         for file in self._files.values():
             file.settle(error)
@@ -150,7 +147,7 @@ class Batch:
             self._change.notify_all()
 
     def _look(self, asked: Sequence[_File]) -> None:
-        """Check which files the host has, and queue each missing file."""
+        """Check which of the files ``asked`` the host has, and queue each missing file."""
         by_item = {file.item: file for file in asked if file.item}
         self._fetcher.use(
             lambda shell: look(
@@ -170,7 +167,7 @@ class Batch:
             self._fetcher.seen, self._free = seen, free
 
     def _learn(self, file: _File, found: Found) -> None:
-        """Process the host's report on one file. After a lost connection, a report may be repeated."""
+        """Process ``found``, the host's report on ``file``. After a lost connection, a report may be repeated."""
         with self._change:
             if file.found is not None:
                 return
@@ -196,7 +193,7 @@ class Batch:
                 file.settle()
 
     def _next(self) -> _File | None:
-        """Return the next file to deliver. ``None`` ends the delivery."""
+        """Wait for the next file to deliver, and return it. ``None`` ends the delivery."""
         with self._change:
             self._change.wait_for(lambda: self._queue or not self._looking)
             if not self._queue:

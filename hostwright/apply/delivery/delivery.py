@@ -1,6 +1,7 @@
 """Delivers the files of one host's plan in parallel with the jobs of its roles. Each job waits for its own files.
 
-The host lists its files once. Missing files are transferred one after the other, in the order of need.
+The host lists the files that it has once. Missing files are transferred one after the other, in the order in which the
+jobs need them.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _KEY_BYTES = 256 * 1024
 
 
 def in_order(plan: Plan, stack: Stack, first: Sequence[str] = ()) -> tuple[WantedFile, ...]:
-    """Return the files of a plan in the order of need, each once, even if several roles need it.
+    """Return the files of ``plan`` in the order in which its jobs need them. A file for several roles occurs once.
 
     ``first`` are the roles with steps, the most urgent first. Files below ``SMALL_BYTES`` come before all others.
     """
@@ -42,7 +43,7 @@ def in_order(plan: Plan, stack: Stack, first: Sequence[str] = ()) -> tuple[Wante
 
 
 def _expired(path: Path) -> datetime | None:
-    """Return the date on which the last key in a file expired. ``None`` if a key is valid or the file has no keys."""
+    """Return when the last OpenPGP key in a file expired. ``None`` if a key is valid or the file has no keys."""
     try:
         if path.stat().st_size > _KEY_BYTES:
             return None
@@ -52,7 +53,7 @@ def _expired(path: Path) -> datetime | None:
 
 
 class Delivery:
-    """Delivers files to one host during a run. Thread-safe."""
+    """Delivers the files of a stack to one host during a run. Thread-safe."""
 
     def __init__(self, connection: HostConnection, run: Run, settings: FileSettings, stack: Stack):
         self._connection, self._run, self._settings = connection, run, settings
@@ -64,7 +65,10 @@ class Delivery:
             run.handout.enter(host, connection, [host_path(one, settings.cache) for one in shared], self.stop)
 
     def check(self, artifacts: Iterable[Artifact]) -> None:
-        """Raise ``ArtifactError`` if this machine lacks a required file, or the file contains only expired keys."""
+        """Check the files that the host does not fetch from a vendor.
+
+        Raises ``ArtifactError`` if this machine lacks one of them, or if one contains only expired keys.
+        """
         for artifact in artifacts:
             if not self._settings.fetches(artifact):
                 path = self._run.locate(artifact)
@@ -75,7 +79,7 @@ class Delivery:
                     )
 
     def start(self, wanted: Sequence[WantedFile]) -> None:
-        """Deliver these files, in this order, in the background. An earlier call's delivery is stopped."""
+        """Deliver the files ``wanted``, in this order, in the background. An earlier delivery is stopped."""
         self.halt()
         if self._run.handout:
             self._run.handout.resume(self._connection.host)
@@ -85,36 +89,40 @@ class Delivery:
         batch.begin()
 
     def wait(self, artifacts: Sequence[Artifact]) -> None:
-        """Wait until these files are on the host. Raises ``HostError``, ``ArtifactError`` or ``Stopped``."""
+        """Wait until ``artifacts`` are on the host.
+
+        Raises ``ArtifactError`` or ``HostError`` if one of them cannot be delivered, and ``Stopped`` if the delivery
+        was stopped.
+        """
         if artifacts:
             if self._batch is None:
                 raise ValueError("a job waits for files before their delivery was started")
             self._batch.wait(artifacts)
 
     def halt(self) -> None:
-        """Stop the delivery. ``start`` may start it again."""
+        """Stop the delivery until the next call of ``start``."""
         batch, self._batch = self._batch, None
         if batch:
             batch.end()
 
     def pause(self) -> None:
-        """Stop the delivery before a reboot of the host, and let no other host fetch from this one."""
+        """Stop the delivery before a reboot of the host, and let no other host fetch files from this one."""
         self.halt()
         if self._run.handout:
             self._run.handout.pause(self._connection.host)
 
     def stop(self) -> None:
-        """Stop the delivery permanently, and wake all waiting threads. Returns at once."""
+        """Stop the delivery permanently, and wake all threads that wait for files. Returns at once."""
         self._over = True
         batch = self._batch
         if batch:
             batch.cut()
 
     def close(self) -> bool:
-        """End the delivery after the run on the host. Return whether the connection must stay open.
+        """End the delivery after the run on the host. Return whether the host's connection must stay open.
 
-        Other hosts may still fetch from this one, over a file server that ends with the connection. The handout then
-        closes the connection later.
+        Other hosts may still fetch files from this host, over a file server that ends with the connection. The run's
+        ``Handout`` then closes the connection later.
         """
         self._over = True
         self.halt()

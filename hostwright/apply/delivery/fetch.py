@@ -1,6 +1,6 @@
 """Delivers one file to one host: from another host or this machine by HTTP, over SSH, or from its vendor.
 
-A partial file stays on the host, and the next source continues it.
+If a transfer ends early, the partial file stays on the host, and the next source continues it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 @dataclass
 class Fetcher:
-    """Delivers files to one host, one file at a time."""
+    """Delivers files to one host, one file at a time, from any source."""
 
     connection: HostConnection
     run: Run
@@ -52,11 +52,11 @@ class Fetcher:
 
     @property
     def host(self) -> str:
-        """The host's inventory name."""
+        """The inventory name of the host."""
         return self.connection.host
 
     def stop(self) -> None:
-        """Stop the current transfer, and start no other."""
+        """Stop the current transfer, and start no other transfer."""
         self.stopped.set()
         held, ticket, handout = self._input, self._ticket, self.run.handout
         if held:
@@ -65,7 +65,10 @@ class Fetcher:
             handout.sources.cancel(ticket)
 
     def fetch(self, artifact: Artifact, role: str) -> None:
-        """Let the host fetch a file from its vendor. Raises ``HostError`` or ``Stopped``."""
+        """Let the host fetch the file ``artifact`` from its vendor.
+
+        Raises ``HostError`` if the host cannot fetch it, and ``Stopped`` after ``stop``.
+        """
         self.run.emit(events.Note(self.host, f"{role}: the host fetches {artifact.file} from its vendor"))
         failure, began_s = f"{role}: the host cannot fetch {artifact.file}", time.monotonic()
         script = fetch_script(artifact, self.cache)
@@ -75,7 +78,10 @@ class Fetcher:
         self.run.emit(events.Delivering(self.host, role, artifact.file, size, size, events.VENDOR, sent, took_s))
 
     def deliver(self, found: Found, role: str, *, served: bool) -> None:
-        """Deliver a file that the host lacks. Raises ``HostError``, ``ArtifactError`` or ``Stopped``."""
+        """Deliver a file that the host lacks: by HTTP if ``served`` and not small, else over SSH.
+
+        Raises ``HostError`` or ``ArtifactError`` if the file cannot be delivered, and ``Stopped`` after ``stop``.
+        """
         transfer = _Transfer(self, found, role)
         if served and found.item.size >= SMALL_BYTES:
             transfer.from_sources()
@@ -84,7 +90,10 @@ class Fetcher:
         transfer.report_end()
 
     def use(self, work: Callable[[RootShell], T]) -> T:
-        """Call ``HostConnection.use``. After ``stop``, raise ``Stopped`` and open no connection."""
+        """Return ``work(shell)``, as ``HostConnection.use`` does.
+
+        After ``stop``, raise ``Stopped`` and open no connection.
+        """
 
         def unless_stopped(shell: RootShell) -> T:
             self.check()
@@ -97,7 +106,7 @@ class Fetcher:
         return self.connection.use(unless_stopped, steady=True)
 
     def check(self, error: Exception | None = None) -> None:
-        """Raise ``Stopped`` if ``stop`` was called. ``error`` becomes its cause."""
+        """Raise ``Stopped``, with ``error`` as its cause, if ``stop`` was called."""
         if self.stopped.is_set():
             raise Stopped(self.host, STOPPED) from error
 
@@ -114,7 +123,7 @@ class _Transfer:
         self._cache = fetcher.cache
 
     def from_sources(self) -> None:
-        """Fetch the file from the sources that the handout assigns, until it is complete."""
+        """Fetch the file from the sources that ``Handout`` assigns, one after the other, until it is complete."""
         there = False
         while not there:
             try:
@@ -123,7 +132,7 @@ class _Transfer:
                 self._handout.tidy()
 
     def over_ssh(self) -> None:
-        """Send the file over the SSH connection. After a lost connection, continue at the same byte."""
+        """Send the file over the SSH connection. After a lost connection, continue at the byte where it stopped."""
         before, found = self._at, [Found(self._item, there=False, start=self._at)]
 
         def send(shell: RootShell) -> None:
@@ -161,7 +170,7 @@ class _Transfer:
         return ticket
 
     def _from_one(self, ticket: Ticket) -> bool:
-        """Fetch as much of the file as the ticket's source provides. Return whether the file is complete."""
+        """Fetch the file from the source of ``ticket``, as far as possible. Return whether the file is complete."""
         try:
             if ticket.source == CONTROLLER:
                 self._from_here()
@@ -187,9 +196,9 @@ class _Transfer:
             self._begin_anew(pulled)
 
     def _begin_anew(self, pulled: Pulled) -> None:
-        """Start over after a wrong checksum. The host has already removed the file.
+        """Start the transfer over after a wrong checksum. The host has already removed the file.
 
-        If other hosts have sent parts of the file, each of them is recorded as failed.
+        If other hosts have sent parts of the file, each of these hosts is recorded as failed.
         """
         self._handout.sources.blame(self._fetcher.host, self._parts)
         self._wrong += not self._parts
@@ -230,7 +239,7 @@ class _Transfer:
         return pulled
 
     def _pull(self, shell: RootShell, grant: Grant | None, source: str) -> Pulled:
-        """Let the host fetch the file by HTTP, and count the transferred bytes."""
+        """Let the host fetch the file by HTTP, with the permission ``grant``, and count the bytes from ``source``."""
         fetcher, before = self._fetcher, self._at
         if grant is None:
             return Pulled("failed", "gone", done_bytes=before)

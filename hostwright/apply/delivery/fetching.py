@@ -1,4 +1,4 @@
-"""The fetch of a file by the host itself, from the vendor (``artifacts: direct`` in the inventory)."""
+"""Lets a host fetch a file from the file's vendor (``artifacts: direct`` in the inventory)."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from hostwright.stack.store.hostcache import CACHE
 
 
 def web_urls(artifact: AnyArtifact) -> list[str]:
-    """Return those URLs of a file from which a host can fetch it by HTTP or HTTPS."""
+    """Return the URLs of ``artifact`` that use HTTP or HTTPS. Hosts can fetch no others."""
     return [url for url in artifact.urls if url.startswith(("http://", "https://"))]
 
 
 def fetch_script(artifact: AnyArtifact, cache: str = CACHE) -> str:
     """Return a program for root with which the host fetches the file from the first http(s) URL that works.
 
-    It exits with 1 if no URL provided the file with its checksum. Raises ``ArtifactError`` for a file without a
-    checksum or an http(s) URL.
+    The program exits with 1 if no URL provided the file with its checksum. Raises ``ArtifactError`` for a file without
+    a checksum or an http(s) URL.
     """
     urls = web_urls(artifact)
     if artifact.sha256 is None or not urls:

@@ -1,4 +1,4 @@
-"""Checks which of the required files are already on a host."""
+"""Checks which of the files that a host needs are already on the host."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ class StoredFile:
 
     @classmethod
     def of(cls, artifact: AnyArtifact, path: Path) -> StoredFile:
-        """Return an artifact with its file. Raises ``ArtifactError`` for a missing checksum or an unreadable file."""
+        """Return ``artifact`` with its file ``path``.
+
+        Raises ``ArtifactError`` if the artifact has no checksum or the file is unreadable.
+        """
         if artifact.sha256 is None:
             raise ArtifactError(f"{artifact.name}: {artifact.file} has no pinned checksum yet; run {Command('mirror')}")
         try:
@@ -46,18 +49,18 @@ class StoredFile:
 
     @property
     def file(self) -> str:
-        """The name of the file."""
+        """The name of the file, without a directory."""
         return self.artifact.file
 
     @property
     def key(self) -> tuple[str, str]:
-        """Checksum and file name. Artifacts with the same key share one file on a host."""
+        """The checksum and name of the file. Artifacts with the same key share one file on a host."""
         return self.sha256, self.file
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The part of one file that is on the host: the whole file (``there``), or its first ``start`` bytes."""
+    """The part of the file ``item`` that is on a host: the whole file (``there``), or its first ``start`` bytes."""
 
     item: StoredFile
     there: bool
@@ -65,9 +68,10 @@ class Found:
 
 
 def missing_script(files: Sequence[tuple[str, str]], cache: str = CACHE) -> str:
-    """Return a program for root that prints the free space and the state of each file, given as (sha256, file name).
+    """Return a program for root that prints the free bytes of ``cache`` and the state of each file there.
 
-    The state is "complete", or the length of the partial file. The program deletes files with a wrong checksum.
+    ``files`` are pairs of sha256 and file name. The state is "complete", or the length of the partial file. The program
+    deletes files with a wrong checksum.
     """
     return sh_file(__file__, "missing.sh", cache=cache, files=tuple(f"{sha256}/{name}" for sha256, name in files))
 
@@ -80,11 +84,11 @@ def look(
     found: Callable[[Found], None],
     cache: str = CACHE,
 ) -> None:
-    """Check with one command which files are on the host.
+    """Check with one command which of the files ``items`` are on the host.
 
-    ``begun`` receives this machine's address as the host reports it (empty if unknown), and the free bytes. ``found``
-    is called for each missing file at once, and for each present file after its checksum was verified. Raises
-    ``HostError``, or ``ProtocolError`` for invalid output.
+    ``begun`` receives this machine's address as the host reports it (empty if unknown), and the free bytes in
+    ``cache``. ``found`` is called for each missing file at once, and for each present file after its checksum was
+    verified. Raises ``HostError`` if the command fails, and ``ProtocolError`` if its output is invalid.
     """
     reader = _Reader(shell.host, items, begun, found, cache)
     output = shell.attempt(
@@ -100,7 +104,7 @@ def look(
 
 
 class _Reader:
-    """Parser for the output of ``missing_script``, which arrives line by line."""
+    """Parser for the output of the program of ``missing_script``, which arrives in chunks."""
 
     def __init__(
         self,
@@ -146,7 +150,7 @@ class _Reader:
                 raise self._failure()
 
     def _next(self, text: str) -> StoredFile:
-        """Return the file with this number. Raises an error if it was already reported."""
+        """Return the file whose number is ``text``. Raises ``ProtocolError`` if the file was already reported."""
         index = whole(text)
         if index not in self._left:
             raise self._failure()

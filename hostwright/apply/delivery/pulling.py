@@ -1,6 +1,6 @@
 """Lets a host fetch a file of the stack by HTTP: from this machine, or from another host of the run.
 
-The host receives address, token and checksum over SSH. The content of the file is public.
+The host receives the server's address, a token and the file's checksum over SSH. The content of the file is public.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _OWN_TROUBLE = ("disk", "full", "locked")
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """The permission to fetch one file: the address of the server, and the token."""
+    """The permission to fetch files from an HTTP server: its address and port, and the token that it requires."""
 
     address: str
     port: int
@@ -40,9 +40,9 @@ class Grant:
 
 
 class HeldInput:
-    """The standard input of a program on a host: one line, then nothing until ``end`` closes it.
+    """The standard input of a program on a host: one line, then nothing until ``end`` closes the input.
 
-    The end of the input, also after a lost connection, ends the program. The line may be a secret.
+    The end of the input, also after a lost connection, makes the program exit. The line may be a secret.
     """
 
     def __init__(self, line: str):
@@ -50,20 +50,20 @@ class HeldInput:
         self._ended = threading.Event()
 
     def read(self, size: int, /) -> bytes:
-        """Implement ``transport.Readable``: return the line, then block until ``end``."""
+        """Return up to ``size`` bytes of the line; then block until ``end``. Implements ``transport.Readable``."""
         piece, self._line = self._line[:size], self._line[size:]
         if not piece:
             self._ended.wait()
         return piece
 
     def end(self) -> None:
-        """Close the input, which ends the program."""
+        """Close the input, which makes the program exit."""
         self._ended.set()
 
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """The outcome of a transfer: ``done``, ``wrong`` for a wrong checksum, ``failed``, or ``called off``.
+    """The outcome of the fetch of a file: ``done``, ``wrong`` for a wrong checksum, ``failed``, or ``called off``.
 
     ``word`` and ``why`` describe a failure. ``done_bytes`` is the size of the file on the host afterwards.
     """
@@ -76,19 +76,19 @@ class Pulled:
 
 @cache
 def program() -> str:
-    """Return the text of the program that fetches a file on a host, without its leading comment."""
+    """Return the text of the Perl program that fetches a file on a host, without its leading comment."""
     return perl(Path(__file__).with_name("pull.pl"))
 
 
 def perl(path: Path) -> str:
-    """Return the text of a Perl program, without its leading comment."""
+    """Return the text of the Perl program in ``path``, without its leading comment."""
     lines = path.read_text("utf-8").splitlines(keepends=True)
     head = next(number for number, line in enumerate(lines) if not line.startswith("#"))
     return "".join(lines[head:])
 
 
 def pull_script(item: StoredFile, grant: Grant, cache: str = CACHE) -> str:
-    """Return a program for root that fetches a file. The first line of its standard input is the token."""
+    """Return a program for root with which a host fetches the file ``item``. It reads the token from its input."""
     return sh_file(
         __file__,
         "pull.sh",
@@ -112,10 +112,11 @@ def pull(
     progress: Callable[[int], None],
     cache: str = CACHE,
 ) -> Pulled:
-    """Let the host fetch a file from byte ``start`` on. ``lifeline`` starts with the token; its end stops the transfer.
+    """Let the host fetch the file ``item`` from byte ``start`` on, with the permission ``grant``.
 
-    Raises ``HostError`` for a failure on the host (write error, full disk), ``ProtocolError``, and ``Unreachable``
-    (call ``look`` before a retry).
+    ``lifeline`` contains the token; its end stops the transfer. Raises ``HostError`` for a failure on the host (write
+    error, full disk), ``ProtocolError`` for invalid output, and ``Unreachable`` for a lost connection (call ``look``
+    before a retry).
     """
     reader = _Reader(shell.host, item, start, progress)
     timeout_s = PROBE_TIMEOUT_S + 2 * item.size / SLOWEST_BYTES_PER_S
@@ -135,7 +136,7 @@ def pull(
 
 
 class _Reader:
-    """Parser for the output of the program on the host."""
+    """Parser for the output of ``pull_script`` on the host, which arrives in chunks."""
 
     def __init__(self, host: str, item: StoredFile, start: int, progress: Callable[[int], None]):
         self._host, self._item, self._progress = host, item, progress

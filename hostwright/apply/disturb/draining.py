@@ -1,7 +1,7 @@
 """Drains running work from a host before a disruption, and undrains the host afterwards.
 
-The inventory contains two idempotent commands, for Slurm, Kubernetes or another scheduler. A mark on the host is
-written before the drain command, and removed after the undrain command. If a run is killed in between, the next run
+The inventory contains two idempotent commands, for Slurm, Kubernetes or another scheduler. A mark is written on the
+host before the drain command, and removed after the undrain command. If a run is killed in between, the next run
 undrains the host.
 """
 
@@ -47,7 +47,7 @@ _TEMPLATE = re.compile(r"\{\{\s*(inventory_hostname|ansible_)\w*.*?\}\}")
 class Hooks:
     """The drain and undrain commands of a host, for ``/bin/sh``, with the time limit of each.
 
-    ``where`` is the machine on which they run, one of ``PLACES``.
+    ``where`` is the machine on which the commands run, one of ``PLACES``.
     """
 
     drain: str
@@ -58,7 +58,7 @@ class Hooks:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The information that a drain or undrain command receives: host, reason and run."""
+    """The data that a drain or undrain command receives: host, reason and run."""
 
     host: str
     reason: str
@@ -68,7 +68,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class DrainDecision:
-    """Whether work on a host may be disturbed: at once, after draining, or not at all (``refusal`` says why)."""
+    """Whether work on a host may be disturbed: at once, after draining, or not at all (``refusal`` is the reason)."""
 
     drain: bool = False
     refusal: str = ""
@@ -95,7 +95,7 @@ def read_hooks(host: Host) -> Hooks | None:
 
 
 def _wrong(name: str, value: Any) -> str:
-    """Return the error message for one variable; empty if its value is valid."""
+    """Return the error message for the variable ``name``; empty if ``value`` is valid."""
     if name in (DRAIN, UNDRAIN):
         if not isinstance(value, str) or not value.strip() or "\0" in value:
             return f"found {describe(value)}, expected a command for /bin/sh"
@@ -116,8 +116,8 @@ def _wrong(name: str, value: Any) -> str:
 def decide(disturbs: str, at_work: AtWork, *, hooks: Hooks | None, drain: bool, force: bool) -> DrainDecision:
     """Decide whether and how the work on a host may be disturbed. ``drain`` and ``force`` are the operator's options.
 
-    ``disturbs`` describes the coming disruption (``Plan.disturbs``), and is empty for none. Configured hooks also run
-    on an idle host, because a scheduler may start work at any moment.
+    ``disturbs`` describes the coming disruption (``Plan.disturbs``), and is empty for none. Configured commands also
+    run on an idle host, because a scheduler may start work at any moment.
 
     >>> decide("a reboot", AtWork(), hooks=None, drain=False, force=False)
     DrainDecision(drain=False, refusal='')
@@ -142,7 +142,7 @@ def decide(disturbs: str, at_work: AtWork, *, hooks: Hooks | None, drain: bool, 
 
 
 def overruled(disturbs: str, at_work: AtWork) -> str:
-    """Return a message that names all users whose work ``force`` disturbs; empty for an idle host.
+    """Return a message that names all users whose work the option ``--force`` disturbs; empty for an idle host.
 
     >>> overruled("reboots the host", AtWork(("python (pid 7)",)))
     '--force: the plan reboots the host, and the GPU is in use by python (pid 7); their work is disturbed'
@@ -163,7 +163,7 @@ def _named(users: tuple[str, ...]) -> str:
 
 
 def drain(shell: RootShell, hooks: Hooks, context: Context, emit: Emit) -> None:
-    """Write the drained mark on the host, and run the drain command with a limit of ``hooks.timeout_s`` seconds.
+    """Mark the host as drained, and run the drain command with a limit of ``hooks.timeout_s`` seconds.
 
     Raises ``HostError`` if the mark cannot be written, and ``StepFailed`` if the command fails. Once the mark exists,
     the host counts as drained.
@@ -179,7 +179,7 @@ def drain(shell: RootShell, hooks: Hooks, context: Context, emit: Emit) -> None:
 
 
 def undrain(shell: RootShell, hooks: Hooks, context: Context, emit: Emit) -> None:
-    """Run the undrain command, and remove the drained mark.
+    """Run the undrain command, and remove the mark of a drained host.
 
     Raises ``HostError`` if the mark cannot be removed, and ``StepFailed`` if the command fails. The host then still
     counts as drained, and the next run undrains it.
@@ -193,7 +193,7 @@ def undrain(shell: RootShell, hooks: Hooks, context: Context, emit: Emit) -> Non
 def wait_until_idle(
     name: str, look: Callable[[], tuple[str, ...]], timeout_s: float, emit: Emit, clock: Clock | None = None
 ) -> None:
-    """Call ``look``, which returns the users of the host, every ``POLL_S`` seconds until it returns none.
+    """Call ``look`` every ``POLL_S`` seconds until it returns no users of the host ``name``.
 
     Raises ``HostError`` with the remaining users after ``timeout_s`` seconds, and the exceptions of ``look``.
     """
@@ -214,7 +214,10 @@ def wait_until_idle(
 
 
 def _run(shell: RootShell, hooks: Hooks, name: str, context: Context, otherwise: str) -> None:
-    """Run the drain or undrain command. Raises ``StepFailed`` if it fails."""
+    """Run the drain or undrain command (``name``). Raises ``StepFailed`` if the command fails.
+
+    ``otherwise`` is the end of the error message.
+    """
     command = hooks.drain if name == "drain" else hooks.undrain
     environment = {
         "HOSTWRIGHT_HOST": context.host,
@@ -246,5 +249,5 @@ def _mark(shell: RootShell, script: str, failure: str) -> None:
 
 
 def _sync_folder() -> str:
-    """Return a command that syncs the directory of the mark, against a power failure."""
+    """Return a command that writes the mark's directory to disk, so that a power failure does not undo the change."""
     return sh("sync -- %s", PurePosixPath(PATH).parent)

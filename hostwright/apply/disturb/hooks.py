@@ -1,6 +1,6 @@
 """Runs commands from the inventory, on this machine or as root on a host.
 
-The parameters of a command are environment variables, never part of its text.
+The parameters of such a command are environment variables, never part of its text.
 """
 
 from __future__ import annotations
@@ -38,9 +38,10 @@ class Ended:
 def run_here(
     command: str, environment: Mapping[str, str], timeout_s: float, *, stdin: bytes = b"", folder: Path | None = None
 ) -> Ended:
-    """Run a command on this machine for at most ``timeout_s`` seconds, in its own process group.
+    """Run ``command`` on this machine for at most ``timeout_s`` seconds, in its own process group.
 
-    The command runs in ``folder``, else in the working directory. Raises ``OSError`` if the directory is missing.
+    The command runs in ``folder``, or by default in the working directory. Raises ``OSError`` if the directory is
+    missing.
     """
     # With a pipe, writing would fail if the command exits without reading its input.
     with tempfile.TemporaryFile() as given:
@@ -74,7 +75,7 @@ def _ended(process: subprocess.Popen[bytes], timeout_s: float) -> Ended:
 
 
 def _keep_tail(process: subprocess.Popen[bytes], tail: bytearray) -> None:
-    """Read the command's output until the pipe is closed. ``tail`` keeps the last ``CAP_BYTES``."""
+    """Read the output of ``process`` until the pipe is closed. ``tail`` keeps the last ``CAP_BYTES`` of it."""
     assert process.stdout is not None  # noqa: S101 (opened as a pipe)
     with process.stdout as stream:
         while chunk := os.read(stream.fileno(), CAP_BYTES):
@@ -105,9 +106,10 @@ echo "hostwright-hook $status" >&2
 
 
 def run_there(shell: RootShell, command: str, environment: Mapping[str, str], timeout_s: float) -> Ended:
-    """Run a command as root on a host. After ``timeout_s`` seconds, its process group on the host is killed.
+    """Run ``command`` as root on a host. After ``timeout_s`` seconds, its process group on the host is killed.
 
-    Raises ``Unreachable`` if the connection is lost or the host goes down, and ``BecomeError``.
+    Raises ``Unreachable`` if the connection is lost or the host goes down, and ``BecomeError`` if the login user cannot
+    become root.
     """
     exports = "".join(sh("export %s\n", f"{name}={value}") for name, value in environment.items())
     settings = sh("grace=%s limit=%s cap=%s command=%s\n", f"{GRACE_S:g}", f"{timeout_s:.3f}", CAP_BYTES, command)

@@ -1,4 +1,4 @@
-"""Reboots a host. Waits until it has a new boot ID, accepts SSH connections, and systemd has finished booting it.
+"""Reboots a host. Waits until it has a new boot ID, accepts SSH connections, and systemd has finished booting.
 
 Only the kernel's ``boot_id`` proves a reboot: uptime does not change in a container, and clocks can jump.
 """
@@ -55,12 +55,12 @@ _STUCK = "maintenance"
 
 
 class NotBack(HostError):
-    """A host was rebooted and does not answer. No job of Hostwright is running on it."""
+    """A rebooted host does not answer. No job of Hostwright is running on it."""
 
 
 @dataclass(frozen=True, slots=True)
 class BootState:
-    """The state of a host's boot: its boot ID, the state of systemd, and the running jobs of systemd."""
+    """The state of a host's boot: its boot ID, the state of systemd, and the running systemd jobs."""
 
     boot_id: str
     state: str = ""
@@ -68,14 +68,14 @@ class BootState:
 
     @property
     def waits_for(self) -> str:
-        """The jobs for which systemd still waits, as part of a sentence; empty if none."""
+        """The systemd jobs for which the host's boot still waits, as part of a sentence; empty if none."""
         rest = len(self.jobs) - NAMED_JOBS
         named = ", ".join(self.jobs[:NAMED_JOBS]) + (f" and {rest} more" if rest > 0 else "")
         return f", and systemd waits for: {named}" if named else ""
 
 
 def read_reboot_timeout(host: Host) -> float:
-    """Return the reboot timeout of a host in seconds. Raises ``InputError`` for an invalid duration."""
+    """Return the time limit for a reboot of ``host`` in seconds. Raises ``InputError`` for an invalid duration."""
     value = host.get(VARIABLE)
     if value is None:
         return REBOOT_TIMEOUT_S
@@ -96,7 +96,7 @@ def reboot(
 ) -> tuple[RootShell, float]:
     """Reboot the host behind ``shell``. Return a new root shell on the host, and the duration in seconds.
 
-    ``connect`` opens a shell; ``timeout_s`` limits the wait. ``reason`` is part of messages.
+    ``connect`` opens a root shell; ``timeout_s`` limits the wait. ``reason`` is part of messages.
 
     Raises ``NotBack`` if the host does not come back, ``HostError`` if systemd does not finish booting it, and
     ``HostKeyMismatch`` if its host key has changed.
@@ -123,8 +123,8 @@ def await_boot(
 ) -> RootShell:
     """Wait for a host that was restarted externally. Return a root shell once systemd has finished booting the host.
 
-    ``after`` names the cause, such as "a power cycle". If ``boot_id`` is given, the function waits for another boot ID.
-    Raises the exceptions of ``reboot``.
+    ``after`` names the cause, such as "a power cycle". If ``boot_id`` is given, the function waits for a different boot
+    ID. Raises the exceptions of ``reboot``.
     """
     way = _Awaited(host.name, str(host.port or 22), after, boot_id, ordered=True)
     watch = _Watch(way, connect, emit=emit, clock=clock or Clock())
@@ -132,7 +132,7 @@ def await_boot(
 
 
 def probe_boot(session: Session) -> BootState:
-    """Return the boot state of a host. Raises ``Unreachable`` for a missing or truncated answer."""
+    """Return the boot state of a host. Raises ``Unreachable`` if its answer is missing or truncated."""
     mark = new_nonce()
     output = session.run("/bin/sh", stdin=sh(_PROBE, mark).encode(), timeout_s=PROBE_TIMEOUT_S, cap_bytes=256 * 1024)
     text = output.stdout.decode("utf-8", errors="replace")
@@ -146,9 +146,9 @@ def probe_boot(session: Session) -> BootState:
 
 @dataclass(frozen=True, slots=True)
 class _Awaited:
-    """A restarted host to wait for, the cause of the restart, and the boot ID before it.
+    """A restarted host to wait for, the cause of the restart (``after``), and the boot ID before it.
 
-    ``boot_id`` is empty if unknown. ``ordered`` means that the host has accepted the order to reboot.
+    ``boot_id`` is empty if unknown. ``ordered`` means that the host has accepted the reboot command, or needs none.
     """
 
     host: str
@@ -159,7 +159,7 @@ class _Awaited:
 
 
 class _Watch:
-    """Probes a host, from the order to reboot until systemd has finished booting it."""
+    """Probes a host, from the reboot command until systemd has finished booting the host."""
 
     def __init__(self, way: _Awaited, connect: Callable[[], RootShell], *, emit: Emit, clock: Clock) -> None:
         self._host, self._port, self._after, self._boot_id = way.host, way.port, way.after, way.boot_id
@@ -173,7 +173,7 @@ class _Watch:
         self._what, self._since = "no contact", clock.time_of_day()
 
     def order(self, shell: RootShell) -> None:
-        """Order the reboot, unless the host has accepted an earlier order."""
+        """Send the reboot command, unless the host has accepted an earlier one."""
         if self._ordered:
             return
         try:
@@ -218,7 +218,7 @@ class _Watch:
         return self._shell if self._judge(self._seen) else None
 
     def _judge(self, seen: BootState) -> bool:
-        """Return whether systemd has finished booting a host that has a new boot ID."""
+        """Return whether systemd has finished booting the host, which has a new boot ID. ``seen`` is its boot state."""
         if self._back_s is None:
             self._back_s = self._clock.now_s()
         if seen.state == _STUCK:
@@ -234,7 +234,7 @@ class _Watch:
         return True
 
     def _silence(self, error: Unreachable) -> str:
-        """Return the state to show for a host to which the connection failed."""
+        """Return the state to show for the host, to which the connection failed with ``error``."""
         cause = error.__cause__
         if isinstance(cause, ConnectionRefusedError):
             return f"port {self._port} refuses connections"
@@ -245,7 +245,7 @@ class _Watch:
         return error.sentence
 
     def _given_up(self, timeout_s: float) -> str:
-        """Return the error message for a host that has not come back within ``timeout_s``."""
+        """Return the error message for the host, which has not come back within ``timeout_s``."""
         last = f"{self._what} since {self._since}"
         if self._seen is None:
             again = " and went away again" if self._back_s is not None else ""
@@ -258,7 +258,7 @@ class _Watch:
         return f"{how}; last state: {last}{self._seen.waits_for}"
 
     def show(self, what: str) -> None:
-        """Store the state ``what``, and show it if it is new."""
+        """Store ``what``, the state of the host, and show it if it is new."""
         if what != self._what:
             self._what, self._since = what, self._clock.time_of_day()
             self._emit(Waiting(self._host, what))

@@ -14,12 +14,15 @@ PROBE_TIMEOUT_S = 30.0
 
 
 def probes(occupancy: Occupancies) -> tuple[Probe, ...]:
-    """Return the probes of a host's locks, jobs and users."""
+    """Return the probes of a host's locks, jobs and users. ``occupancy`` has the probes of the users."""
     return (*PROBES, *occupancy.probes)
 
 
 def probe_usage(shell: RootShell, occupancy: Occupancies) -> Facts:
-    """Return the facts about a host's locks, jobs and users. Raises ``HostError`` if the host does not answer."""
+    """Return the facts about a host's locks, jobs and users.
+
+    ``occupancy`` has the probes of the users. Raises ``HostError`` if the host does not answer.
+    """
     return ask(shell, probes(occupancy), timeout_s=PROBE_TIMEOUT_S)
 
 

@@ -1,4 +1,4 @@
-"""Chooses the executor of a run: threads on this machine, or the workers of an optional package."""
+"""Chooses the executor of a run: threads on this machine, or workers on other machines (an optional package)."""
 
 from __future__ import annotations
 
@@ -23,15 +23,18 @@ PROVE = f"proofs run only from this machine; provision without --prove, then run
 
 
 class Workers(Protocol):
-    """The functions that the module of an executor must have."""
+    """The functions that a module of ``EXTRAS`` must have: an executor whose workers run on other machines."""
 
     def executor_for(
         self, address: str, roster: Roster, targets: Targets, password: Secret | None
     ) -> AbstractContextManager[OpenExecutor]:
-        """Connect to the workers. Raises ``InputError`` if the workers cannot work on these hosts."""
+        """Return an executor on the workers of the scheduler ``address``.
+
+        Raises ``InputError`` if the workers cannot work on these hosts.
+        """
 
     def take_over(self, address: str, run: RunSummary, secrets: Iterable[Secret]) -> None:
-        """Complete the journal of a run whose own machine died, and make its workers release their hosts."""
+        """Complete the journal of ``run``, whose own machine died, and make its workers release their hosts."""
 
 
 #: value of ``--executor`` → module of the executor, and packages that must be installed for this executor
@@ -42,9 +45,9 @@ EXTRAS = {"dask": ("hostwright.apply.executors.cluster.cluster", ("dask", "distr
 def executor_for(
     roster: Roster, targets: Targets, request: Request, password: Secret | None
 ) -> Iterator[OpenExecutor | None]:
-    """Yield the executor for these hosts. ``None`` stands for threads on this machine.
+    """Yield the executor for the hosts in ``targets``. ``None`` stands for threads on this machine.
 
-    Raises ``InputError`` before any change of a host.
+    Raises ``InputError``, before any change of a host, if the requested executor cannot work on them.
     """
     workers = workers_of(request)
     if workers is None:
@@ -57,9 +60,9 @@ def executor_for(
 
 
 def take_over_left(run: RunSummary, roster: Roster, request: Request) -> None:
-    """Complete the journal of a run whose own machine died. Does nothing for other runs.
+    """Complete the journal of a run whose own machine died (see ``is_left``). Does nothing for other runs.
 
-    The workers release their hosts. Raises ``InputError`` if they do not answer.
+    The workers of the run release their hosts. Raises ``InputError`` if the workers do not answer.
     """
     from hostwright.apply.journal.redaction import secrets_in
 
@@ -80,7 +83,10 @@ def is_left(run: RunSummary) -> bool:
 
 
 def workers_of(request: Request) -> Workers | None:
-    """Return the module of the requested executor; ``None`` for threads on this machine. Raises ``InputError``."""
+    """Return the module of the requested executor; ``None`` for threads on this machine.
+
+    Raises ``InputError`` if an option or a package for this executor is missing.
+    """
     name, option = request.executor, f"--executor {request.executor}"
     if name not in EXTRAS:
         if request.scheduler and not name:

@@ -13,32 +13,35 @@ T = TypeVar("T")
 
 
 class HostExecutor(Executor):
-    """Works on hosts: ``submit(work, host)`` returns the future of ``work(host)``."""
+    """An executor whose work is about hosts: ``submit(work, host)`` returns the future of ``work(host)``."""
 
     @property
     @abstractmethod
     def slots(self) -> int:
-        """The number of hosts that the executor can work on at the same time."""
+        """The number of hosts on which the executor can work at the same time."""
 
 
 class RunExecutor(HostExecutor):
-    """An executor on other machines. Its context connects to the workers and ends the run on them."""
+    """An executor on other machines. Its context sets up the workers there, and at the end releases them."""
 
     @abstractmethod
     def cut(self) -> None:
-        """Release every host at once. Jobs that run on the hosts continue."""
+        """Release every host at once. Running jobs on the hosts continue."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkEnded(Generic[T]):
-    """The work on a host has ended: ``future`` is done."""
+    """The end of the work on ``host``: ``future`` has the result or the exception."""
 
     host: str
     future: Future[T]
 
     @property
     def error(self) -> BaseException | None:
-        """The exception that the work raised, if any. An unexpected exception is converted to an error of this host."""
+        """The exception that the work raised; ``None`` if it raised none.
+
+        An unexpected exception is converted to an error of the host.
+        """
         try:
             with guarded(self.host):
                 self.future.result()

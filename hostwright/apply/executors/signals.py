@@ -1,4 +1,4 @@
-"""Converts Ctrl-C and SIGTERM to calls of a function."""
+"""Calls a function when this process receives Ctrl-C or SIGTERM."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 def interruptions(note: Callable[[], None]) -> Iterator[None]:
     """Call ``note`` for each Ctrl-C and SIGTERM until the end of the block, instead of the default action.
 
-    Only the main thread handles signals. An ignored signal, as in a background job of a shell, stays ignored.
+    Only the main thread handles signals. A signal that this process ignores, as in a background job of a shell, stays
+    ignored.
     """
     with hearing((number for number in SIGNALS if signal.getsignal(number) not in (signal.SIG_IGN, None)), note):
         yield
@@ -23,7 +24,10 @@ def interruptions(note: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def hearing(numbers: Iterable[int], told: Callable[[], None]) -> Iterator[None]:
-    """Call ``told`` for each of these signals until the end of the block. Has no effect outside the main thread."""
+    """Call ``told`` for each of the signals ``numbers`` until the end of the block.
+
+    Has no effect outside the main thread.
+    """
 
     def handler(_number: int, _frame: FrameType | None) -> None:
         told()

@@ -1,4 +1,4 @@
-"""The executor of this machine: threads behind the interface of ``concurrent.futures``.
+"""The executor that works on hosts from this machine: threads with the interface of ``concurrent.futures``.
 
 ``ThreadPoolExecutor`` waits for all its threads at exit, so a host that hangs would block the exit. These threads are
 daemons.
@@ -20,9 +20,9 @@ T = TypeVar("T")
 
 
 class DaemonThreads(HostExecutor):
-    """At most ``slots`` daemon threads.
+    """An executor with at most ``slots`` daemon threads.
 
-    If all threads are busy, new work starts another thread. A thread ends when no work waits.
+    If all threads are busy, a submitted call starts another thread. A thread ends when no call waits.
 
     >>> with DaemonThreads(2) as threads:
     ...     [future.result() for future in [threads.submit(str.upper, "gpu01"), threads.submit(int, "7")]]
@@ -40,11 +40,11 @@ class DaemonThreads(HostExecutor):
 
     @property
     def slots(self) -> int:
-        """The maximum number of threads."""
+        """The maximum number of threads of this executor."""
         return self._slots
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Call ``fn`` in a thread. The future receives its return value or its exception."""
+        """Call ``fn`` in a thread. The returned future receives the return value or the exception of ``fn``."""
         future: Future[T] = Future()
         with self._lock:
             if self._closed:
@@ -56,10 +56,10 @@ class DaemonThreads(HostExecutor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Accept no further work.
+        """Accept no further calls.
 
-        ``cancel_futures`` cancels work that has not begun. ``wait`` waits until all other work has ended, even if it
-        hangs.
+        ``cancel_futures`` cancels the calls that have not begun. ``wait`` waits until all other calls have ended, even
+        if one hangs.
         """
         with self._lock:
             self._closed = True
@@ -77,7 +77,7 @@ class DaemonThreads(HostExecutor):
             work.run()
 
     def _next(self) -> _Work[Any] | None:
-        """Return the next work for the calling thread. ``None`` ends the thread."""
+        """Return the next submitted call for the current thread. ``None`` ends the thread."""
         with self._lock:
             if self._waiting:
                 return self._waiting.popleft()
@@ -88,7 +88,7 @@ class DaemonThreads(HostExecutor):
 
 @dataclass(frozen=True, slots=True)
 class _Work(Generic[T]):
-    """A submitted call and its future."""
+    """A submitted call without arguments, and its future."""
 
     future: Future[T]
     call: Callable[[], T]

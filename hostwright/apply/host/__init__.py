@@ -1,1 +1,1 @@
-"""Applies a plan to one host."""
+"""Applies a plan to one host: probes, planning, locks, jobs, reboots and records."""

@@ -1,4 +1,4 @@
-"""Failures of changes with ``alone``, which do not stop the other changes of the host."""
+"""Failures of changes marked ``alone``, which do not stop the other changes of the host."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from hostwright.plan.model import Change, Plan, Refusal
 
 @dataclass
 class AloneFailures:
-    """The failures of one host's changes with ``alone`` (``model.Change``).
+    """The failures of those changes of one host that are marked ``alone`` (``model.Change``).
 
-    They are raised after the remaining work, and not tried a second time.
+    The failures are raised after the remaining work. A failed change is not tried a second time.
     """
 
     host: str
@@ -20,13 +20,13 @@ class AloneFailures:
     refused: tuple[str, ...] = ()  #: texts of all refusals in the latest plan
 
     def note(self, plan: Plan) -> Plan:
-        """Store the refusals of a plan, and return the plan."""
+        """Store the refusals in ``plan``, and return ``plan``."""
         refusals = (planned.sentence for planned in plan.changes if isinstance(planned, Refusal))
         self.refused = tuple(dict.fromkeys(refusals))
         return plan
 
     def beside(self, plan: Plan) -> Plan:
-        """Return the plan without the changes that have failed before."""
+        """Return ``plan`` without the changes that have failed before."""
         failed = {(error.step.role, error.step.what) for error in self.errors}
         if not failed:
             return plan
@@ -37,7 +37,10 @@ class AloneFailures:
         return replace(plan, roles=tuple(role for role in roles if role.changes))
 
     def check(self, done: Plan, left: Plan) -> None:
-        """Raise the first failure if ``left``, the plan after this round, needs a reboot or has no new changes."""
+        """Raise the first failure if ``left`` needs a reboot or has no change that ``done`` lacks.
+
+        ``done`` is the plan that was applied; ``left`` is the plan made afterwards.
+        """
         new = any(isinstance(change, Change) and change not in done.changes for change in left.changes)
         if self.errors and (left.reboot or not new):
             raise self.errors[0]
@@ -45,7 +48,7 @@ class AloneFailures:
     def complete(self, error: HostwrightError) -> HostwrightError:
         """Return the final error of a host: ``error``, or ``SeveralFailed`` if further changes failed or were refused.
 
-        If nothing failed, a refusal, a stop or a lost connection is returned unchanged.
+        If no change failed, ``error`` is returned unchanged for a refusal, a stop or a lost connection.
         """
         if not self.errors and isinstance(error, Refused | Stopped | Unreachable):
             return error

@@ -1,8 +1,8 @@
 """Applies a plan to one host: probe, plan, apply, reboot if required, and repeat until nothing differs.
 
-A round applies exactly the plan made from the facts before it. Changes that depend on later facts (``Deferred``) are
-planned in the next round. The host is done when new facts require no change. If a round leaves the same differences as
-before, the run fails and lists them.
+A round applies exactly the plan that was made from the facts before the round. Changes that depend on later facts
+(``Deferred``) are planned in the next round. The host is done when new facts require no change. If a round leaves the
+same differences as before, the run fails on this host and lists them.
 """
 
 from __future__ import annotations
@@ -73,15 +73,18 @@ OWN_REBOOT = (
 
 
 class Accept(Protocol):
-    """Additional checks for a host that is as desired. If they pass, the host is undrained and done."""
+    """Additional checks for a host that is as desired. If the checks pass, the host is undrained and done."""
 
     def accept(self, run: Run, target: TargetHost, *, locked: bool) -> tuple[Acceptance, ...]:
-        """Check the host under its lock, which the caller holds if ``locked`` is set. Raises ``NotAccepted``."""
+        """Check the host ``target`` under its lock. Raises ``NotAccepted`` if a check fails.
+
+        ``locked`` means that the caller holds the lock.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class HostJob:
-    """The work of a run on one host: the host, and the desired state to reach."""
+    """The work of a run on one host (``target``): the desired state to reach, and the conditions for it."""
 
     target: TargetHost
     desired: Desired
@@ -94,7 +97,7 @@ class HostJob:
 
 
 class HostApply:
-    """Applies the plan of one host. Holds the host's connection, its lock and the progress."""
+    """Applies the desired state to one host. Holds the host's connection, the host's lock and the progress."""
 
     def __init__(self, run: Run, job: HostJob):
         self._run, self._job, self._desired, self._host = run, job, job.desired, job.target.host
@@ -118,7 +121,7 @@ class HostApply:
 
     @property
     def name(self) -> str:
-        """The host's inventory name."""
+        """The inventory name of the host."""
         return self._desired.host
 
     @property
@@ -127,14 +130,14 @@ class HostApply:
 
     @property
     def _reboots(self) -> bool:
-        """Whether the run may reboot the host. This machine is never rebooted."""
+        """Whether the run may reboot the host. The machine on which Hostwright runs is never rebooted."""
         return not (self._run.request.no_reboot or self._host.local)
 
     def _connect(self) -> RootShell:
         return self._run.connections.connect(self._job.target)
 
     def close(self) -> None:
-        """Release the lock, and close the connection unless other hosts fetch files over it."""
+        """Release the host's lock, and close the connection unless other hosts fetch files over it."""
         kept = self._delivery.close()
         if self._lock is not None:
             self._lock.release()
@@ -142,7 +145,7 @@ class HostApply:
             self._connection.close()
 
     def probe(self) -> Facts:
-        """Return the facts of the host, probed over one exec channel. Raises ``HostError``."""
+        """Return the facts of the host, probed over one exec channel. Raises ``HostError`` if the probe fails."""
 
         def facts(shell: RootShell) -> Facts:
             self._emit(events.Waiting(self.name, "its answers"))
@@ -151,7 +154,7 @@ class HostApply:
         return self._connection.use(facts)
 
     def plan(self) -> Plan:
-        """Probe and plan the host. If jobs of earlier runs are running on it, follow them to their end first.
+        """Probe and plan the host. If jobs of earlier runs are running on the host, follow them to their end first.
 
         Raises ``Locked`` if the run that started these jobs is still alive.
         """
@@ -171,7 +174,10 @@ class HostApply:
         return plan
 
     def _follow_unseen(self) -> None:
-        """Report the jobs of this run that ended while no worker followed them. Only the first call has an effect."""
+        """Report the jobs of this run that ended on the host while no worker followed them.
+
+        Only the first call has an effect.
+        """
         ended = self._job.ended
         if ended is None or self._unseen_told:
             return
@@ -188,10 +194,10 @@ class HostApply:
             raise Locked(self.name, locks.held_by(held))
 
     def apply(self) -> Outcome:
-        """Make the host match its desired state. Nothing is changed if the current plan differs from the approved one.
+        """Make the host match its desired state. If its plan differs from the approved plan, change nothing.
 
         Raises ``Refused`` and ``Locked`` before any change; ``StepFailed``, ``SeveralFailed``, ``NotConverged`` and
-        ``Stopped`` afterwards. A refused change with ``alone`` raises ``Refused`` after the other changes.
+        ``Stopped`` afterwards. A refused change marked ``alone`` raises ``Refused`` after the other changes.
         """
         try:
             return self._whole()
@@ -204,9 +210,9 @@ class HostApply:
             raise whole from error
 
     def _examine(self, error: HostError) -> None:
-        """Check the failed host once for known problems over the open connection, and add them to the error.
+        """Check the failed host once for known problems over the open connection, and add them to ``error``.
 
-        Errors of this check never hide the failure.
+        An error of this check never hides the failure itself.
         """
         run, again = self._run, "" if self._job.rebuilds else self._run.again
         if not run.stopping.is_set():
@@ -270,7 +276,10 @@ class HostApply:
         raise NotConverged(self.name, f"after {MAX_ROUNDS} rounds of steps, some states still differ: {_names(plan)}")
 
     def _done(self, first: Plan, left: Plan) -> Outcome:
-        """Finish a host that is as desired: write its records, run additional checks, and undrain it."""
+        """Finish a host that is as desired: write its records, run additional checks, and undrain it.
+
+        Return the outcome, with ``first``, the first plan, and ``left``, the plan after all changes.
+        """
         if self._desired.apart:
             return self._outcome(first, left)
         drained = self._drained or hostdrained.drained(self._facts) is not None
@@ -288,7 +297,10 @@ class HostApply:
         return replace(self._outcome(first, left), acceptance=acceptance)
 
     def _accept(self) -> tuple[Acceptance, ...]:
-        """Run the additional checks under this run's lock on the host. Raises ``NotAccepted`` or ``Stopped``."""
+        """Run the additional checks of ``HostJob.accept`` under this run's lock on the host.
+
+        Raises ``NotAccepted`` if a check fails, and ``Stopped`` if the operator has stopped the run.
+        """
         accept = self._job.accept
         if accept is None:
             return ()
@@ -308,7 +320,7 @@ class HostApply:
         return Outcome(self.name, first, tuple(self._results), left, len(self._rebooted_for))
 
     def _check(self, plan: Plan) -> None:
-        """Raise an error if the host must not be changed: for a lock, a rule, running work or a missing file."""
+        """Raise an error if ``plan`` must not be applied: for a lock, a rule, running work or a missing file."""
         self._go_on(plan)
         locked = locks.refusal(self._facts, datetime.now(UTC))
         if locked:
@@ -323,19 +335,19 @@ class HostApply:
         self._delivery.check([self._desired.stack.artifacts[name] for name in plan.artifacts])
 
     def _unagreed(self, plan: Plan) -> str:
-        """Return a list, as text, of the plan's permanent losses that the operator has not approved."""
+        """Return the permanent losses of ``plan`` that the operator has not approved, as one text."""
         seen = (self._job.agreed.losses if self._job.agreed else None) or ()
         lost = () if self._job.rebuilds else losses(self._desired, plan, self._facts)
         return " and ".join(loss for loss in lost if loss not in seen)
 
     def _go_on(self, plan: Plan) -> None:
-        """Raise ``Stopped`` if the run must not start the work of this plan."""
+        """Raise ``Stopped`` if the operator has stopped the run, so that the work of ``plan`` must not start."""
         if self._run.stopping.is_set():
             left = ", ".join(role.role for role in plan.roles)
             raise Stopped(self.name, f"stopped by the operator; remaining changes: {left}")
 
     def _due(self, plan: Plan) -> Plan:
-        """Return the plan. If the run must not reboot the host, the reboots are left out."""
+        """Return ``plan``; without its reboots, if the run must not reboot the host."""
         return plan if self._reboots else plan.without_reboots()
 
     def _decide(self, plan: Plan) -> draining.DrainDecision:
@@ -347,7 +359,7 @@ class HostApply:
         return draining.decide(due.disturbs, hit, hooks=self._hooks, drain=request.drain, force=request.force)
 
     def _drain(self, plan: Plan) -> None:
-        """Drain a host before a disruption, and wait until its work has ended."""
+        """If ``plan`` requires it, drain the host before the disruption, and wait until its work has ended."""
         decision = self._decide(plan)
         hooks = self._hooks
         if not decision.drain or hooks is None:
@@ -361,7 +373,7 @@ class HostApply:
         draining.wait_until_idle(self.name, lambda: self._users(plan), hooks.timeout_s, self._emit)
 
     def _users(self, plan: Plan) -> tuple[str, ...]:
-        """Return the users whose work the plan would disturb at this moment."""
+        """Return the users whose work on the host ``plan`` would disturb at this moment."""
         self._go_on(plan)
         states = disturbing(self._desired, self._facts)
         probes = ordered([*self._desired.occupancy.probes, *(probe for state in states for probe in state.probes())])
@@ -385,9 +397,9 @@ class HostApply:
         return draining.Context(self.name, reason, self._run.id, self._run.stamp.operator)
 
     def _lock_host(self) -> float:
-        """Acquire the host's lock, also after it was lost with the connection. Raises ``Locked``.
+        """Acquire the host's lock, again if it was lost with the connection. Raises ``Locked`` if another run holds it.
 
-        Returns the seconds for which no run had held the lock before (``HostLock.free_s``).
+        Return the seconds for which no run had held the lock before (``HostLock.free_s``).
         """
         with self._mutex:
             before = self._lock
@@ -403,7 +415,7 @@ class HostApply:
             return self._lock.free_s
 
     def _apply(self, plan: Plan, urgency: Urgency) -> None:
-        """Run the roles of a plan, each after the roles that it needs. At the end, raise the failures of all roles."""
+        """Run the roles of ``plan``, each after the roles that it needs. At the end, raise the failures."""
         busy = {role.role: role for role in plan.roles if role.steps}
         ended = run_in_order(
             {name: busy[name].needs for name in urgency.roles},
@@ -450,7 +462,7 @@ class HostApply:
             self._emit(events.Note(self.name, lost.sentence))
 
     def _refuse_stale(self, plan: Plan) -> None:
-        """Raise ``Refused`` unless both the plan and its permanent losses equal the approved ones."""
+        """Raise ``Refused`` unless ``plan`` and its permanent losses equal those that the operator approved."""
         agreed = self._job.agreed
         if agreed is None:
             return
@@ -465,7 +477,7 @@ class HostApply:
             )
 
     def _reboot(self, plan: Plan) -> Plan:
-        """Reboot the host once for all states that need a reboot. Return the plan made afterwards.
+        """Reboot the host once for all states in ``plan`` that need a reboot. Return the plan made afterwards.
 
         Raises ``NotConverged`` if the reason for the reboot remains.
         """
@@ -492,7 +504,7 @@ class HostApply:
 
 
 def _is_part(plan: Plan, whole: Plan) -> bool:
-    """Return whether ``plan`` is the rest of ``whole`` after jobs of an earlier run have ended."""
+    """Return whether ``plan`` is the part of ``whole`` that remains after jobs of an earlier run have ended."""
     changes = {role.role: role.changes for role in whole.roles}
     left = all(change in changes.get(role.role, ()) for role in plan.roles for change in role.changes)
     return left and not plan.refusals and plan.reboot in ("", whole.reboot)
@@ -503,7 +515,7 @@ def _names(plan: Plan) -> str:
 
 
 def _why(planned: Planned) -> str:
-    """Return the reason why a change remains, for an error message."""
+    """Return the reason why the planned change remains, for an error message."""
     if isinstance(planned, Deferred):
         return f" ({planned.have}; known after {planned.until})"
     return f" ({planned.sentence if isinstance(planned, Refusal) else f'{planned.have} → {planned.want}'})"

@@ -1,7 +1,7 @@
-"""The connection to one host during a run: a root shell that is reopened after it was lost.
+"""The connection to one host during a run: a root shell that is reopened if it is lost.
 
-After a lost connection, it is unknown whether the last command ran. So work must be idempotent, or must resume where it
-stopped.
+After a lost connection, it is unknown whether the last command ran. So work over the connection must be idempotent, or
+must resume where it stopped.
 """
 
 from __future__ import annotations
@@ -34,14 +34,17 @@ BACKOFF_S, MAX_BACKOFF_S = 0.5, 15.0
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """Maximum seconds to retry a connection: ``first`` for the first connection, ``lost`` for a lost one."""
+    """Maximum seconds to retry a connection: ``first_s`` for the first connection, ``lost_s`` for a lost one."""
 
     first_s: float = FIRST_S
     lost_s: float = LOST_S
 
 
 class HostConnection:
-    """One host's root shell. Several threads (roles that run in parallel) may use it at once."""
+    """One host's root shell, which is reopened if it is lost.
+
+    Several threads (roles that run in parallel) may use it at once.
+    """
 
     def __init__(self, host: str, connect: Callable[[], RootShell], *, emit: Emit, patience: Patience | None = None):
         self.host = host
@@ -57,7 +60,7 @@ class HostConnection:
 
     @property
     def shell(self) -> RootShell:
-        """The root shell. It is opened if it is not open. Raises ``Unreachable``."""
+        """The open root shell; opened if necessary. Raises ``Unreachable`` if the host cannot be reached."""
         with self._lock:
             if self._shell is None:
                 self._emit(events.Waiting(self.host, "a connection"))
@@ -69,12 +72,11 @@ class HostConnection:
             return self._shell
 
     def use(self, work: Callable[[RootShell], T], *, steady: bool = False) -> T:
-        """Return ``work(shell)``. If the connection is lost, repeat the work over a new one, within ``Patience``.
+        """Return ``work(shell)``. If the connection is lost, repeat ``work`` over a new one, within ``Patience``.
 
-        ``work`` must be idempotent. ``steady`` means that it makes progress while its connection lives, such as a file
-        transfer. Other work that does not end indicates a host that hangs.
-
-        Raises the exceptions of ``work``, and the last ``Unreachable`` after the retries.
+        ``work`` must be idempotent. ``steady`` means that ``work`` makes progress while its connection lives, such as a
+        file transfer. Other work that does not end indicates a host that hangs. Raises the exceptions of ``work``, and
+        the last ``Unreachable`` after the retries.
         """
         again = tenacity.Retrying(
             retry=tenacity.retry_if_exception(self._passes),
@@ -87,17 +89,17 @@ class HostConnection:
         return result
 
     def run(self, script: str, *, timeout_s: float, failure: str, steady: bool = False) -> Output:
-        """Call ``RootShell.run``, repeated after a lost connection. The program must be idempotent."""
+        """Call ``RootShell.run``, and repeat the call after a lost connection. So ``script`` must be idempotent."""
         return self.use(lambda shell: shell.run(script, timeout_s=timeout_s, failure=failure), steady=steady)
 
     def replace(self, shell: RootShell) -> None:
-        """Use this open root shell from here on, such as the one after a reboot."""
+        """Use the open root shell ``shell`` from here on, such as the one after a reboot."""
         with self._lock:
             self._shell, self._connected_s, self._ever, self._answered = shell, time.monotonic(), True, True
             self._failing_since_s = None
 
     def close(self) -> None:
-        """Close the connection. The next use opens a new one."""
+        """Close the connection. The next call that needs a root shell opens a new one."""
         with self._lock:
             shell, self._shell = self._shell, None
         if shell is not None:
@@ -116,9 +118,9 @@ class HostConnection:
         return result
 
     def _note_failure(self, shell: RootShell | None, steady: bool) -> None:
-        """Drop the failed shell, unless another thread has dropped it, and start the retry time.
+        """Close the failed shell, and begin to count the time for retries.
 
-        If no work has finished over the connection, the retry time counts from the opening of the connection.
+        If no work has finished over the failed connection, this time counts from the opening of the connection.
         """
         since_s = now_s = time.monotonic()
         with self._lock:
@@ -134,7 +136,10 @@ class HostConnection:
             shell.close()
 
     def _passes(self, error: BaseException) -> bool:
-        """Return whether a retry may succeed. A booting host refuses even logins that it accepted before."""
+        """Return whether a retry after ``error`` may succeed.
+
+        A booting host refuses even logins that it accepted before.
+        """
         if isinstance(error, HostKeyMismatch) or not isinstance(error, Unreachable):
             return False
         return error.passing or self._ever
@@ -142,7 +147,8 @@ class HostConnection:
     def _spent(self, state: tenacity.RetryCallState) -> bool:
         """Return whether the time for retries is over.
 
-        For a first connection, the time counts from its start, so a host that hangs fails at its own timeout.
+        Before the first connection, the time counts from the first attempt, so a host that hangs fails at its own
+        timeout.
         """
         if (state.seconds_since_start or 0.0) >= LONGEST_S:
             return True

@@ -1,6 +1,6 @@
 """Removes Hostwright's own files from a host after its last layer was removed, and frees space on a full disk.
 
-An operator's lock, the drained mark, and moved files that could not be restored stay.
+An operator's lock, the mark of a drained host, and moved files that could not be restored stay.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ FORGET_RELEASE = sh("rm -f -- %s", release.PATH)
 
 
 def clean_script(artifacts: Iterable[Artifact]) -> str:
-    """Return a program for root that removes unneeded files of Hostwright, except these artifacts."""
+    """Return a program for root that removes Hostwright's unneeded files from a host, except ``artifacts``."""
     kept = tuple(hostcache.host_path(artifact).split("/")[-2] for artifact in artifacts)
     return USERS_FILES + sh_file(
         __file__, "clean.sh", cache=hostcache.CACHE, kept=kept, marks=originals.FILES, homes=HOMES, jobs=jobs.JOBS_DIR
@@ -48,6 +48,6 @@ def clean_script(artifacts: Iterable[Artifact]) -> str:
 
 
 def clean(shell: RootShell, artifacts: Iterable[Artifact]) -> None:
-    """Remove files of Hostwright that a host no longer needs, except these artifacts. Raises ``HostError``."""
+    """Remove Hostwright's unneeded files from a host, except the files of ``artifacts``. Raises ``HostError``."""
     failure = "old files of Hostwright cannot be removed from the host's disk"
     shell.run(clean_script(artifacts), timeout_s=CLEAN_TIMEOUT_S, failure=failure)

@@ -1,4 +1,4 @@
-"""Adds the cause to a failure: the journal of a failed unit, known problems of the host, and the next command.
+"""Adds the cause to a failure: the journal of a failed systemd unit, known problems of the host, and a command.
 
 This module does no I/O.
 """
@@ -33,7 +33,7 @@ _BEGINS = Pattern(r"""See ["'](?:systemctl|journalctl) """)
 
 
 def units_named(output: str) -> tuple[str, ...]:
-    """Return the systemd units whose journal an output refers to, without units of a user's service manager.
+    """Return the systemd units whose journals ``output`` refers to, without units of a user's service manager.
 
     >>> units_named('Job for a.service failed. See "systemctl status a.service" and "journalctl -xe" for details.')
     ('a.service',)
@@ -47,14 +47,14 @@ def units_named(output: str) -> tuple[str, ...]:
 
 
 def units_of(error: HostError) -> tuple[str, ...]:
-    """Return the units whose journals may show the cause of a failure."""
+    """Return the systemd units whose journals may show the cause of ``error``."""
     parts = error.errors if isinstance(error, SeveralFailed) else (error,)
     steps = (part.step for part in parts if isinstance(part, StepFailed))
     return tuple(dict.fromkeys(unit for step in steps for unit in step.units))[:MOST_UNITS]
 
 
 def last_line(lines: Sequence[str]) -> str:
-    """Return the last line of a step's output. If it only refers to a journal, the line before it is added."""
+    """Return the last line of a step's output. If that line only refers to a journal, the line before it is added."""
     last = lines[-1].strip() if lines else "it printed nothing"
     return f"{lines[-2].strip()} {last}" if len(lines) > 1 and _BEGINS.match(last) else last
 
@@ -62,10 +62,10 @@ def last_line(lines: Sequence[str]) -> str:
 def tell_cause(
     error: HostError, found: Examination | None, explain: Callable[[str], Finding | None], *, again: str, record: str
 ) -> None:
-    """Add the result of the host's examination and the next command to the message of an error.
+    """Add the result of the host's examination and the next command to the message of ``error``.
 
-    The next command is ``again`` if a fix is known, else ``record``, a command that shows the whole output. Either may
-    be empty.
+    The next command is ``again``, which repeats the run, if a fix is known; else ``record``, which shows the whole
+    output. Either may be empty.
     """
     if isinstance(error, SeveralFailed):
         for part in error.errors:
@@ -85,7 +85,7 @@ def tell_cause(
 def _tell_step(
     error: StepFailed, found: Examination | None, explain: Callable[[str], Finding | None]
 ) -> Finding | None:
-    """Add the last journal lines of the units of a failed step to its error.
+    """Add the last journal lines of the units of a failed step to the message of ``error``.
 
     Return the known problem that is found in the step's output, in these journals or on the host.
     """
@@ -107,5 +107,5 @@ def _tell_step(
 
 
 def _rank(journal: UnitJournal, known: Finding | None, explain: Callable[[str], Finding | None]) -> tuple[bool, bool]:
-    """Return the sort key of a unit's journal: the cause first, then units not named by systemctl."""
+    """Return the sort key of a unit's journal: journals with the cause first, then units not named by systemctl."""
     return known is None or explain("\n".join(journal.lines)) != known, journal.unit == journal.named

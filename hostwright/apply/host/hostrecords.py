@@ -1,4 +1,4 @@
-"""Hostwright's records on a host: its original state, its release, and the removal of its roles."""
+"""Writes Hostwright's records on a host: of its original state, its release, and the removal of roles."""
 
 from __future__ import annotations
 
@@ -18,20 +18,24 @@ TIMEOUT_S = 60.0
 
 
 class HostRecords:
-    """Writes the records of one host over its connection."""
+    """Writes Hostwright's records on one host over the connection to it."""
 
     def __init__(self, connection: HostConnection, desired: Desired, run: RunStamp):
         self._connection, self._desired, self._run = connection, desired, run
 
     def note_origin(self, facts: Facts) -> None:
-        """Record the host's original state before the first change. Raises ``HostError``."""
+        """Record the host's original state before the first change of the host.
+
+        Raises ``HostError`` if the record cannot be written.
+        """
         if not self._desired.removes and not self._read(facts):
             self._write("the record of the original state", originals.RECORD)
 
     def note_release(self, facts: Facts, keep: Callable[[], str]) -> str:
         """Record the release of a host that is as desired. Call ``keep``, which stores the stack on this machine.
 
-        Return the error message of ``keep``, or an empty string. Raises ``HostError``.
+        Return the value of ``keep``: an error message, or an empty string. Raises ``HostError`` if the record cannot be
+        written.
         """
         before, stack = self._read(facts), self._desired.stack
         record = newrelease.renewed(self._desired, before, self._run)
@@ -42,10 +46,10 @@ class HostRecords:
         return keep()
 
     def note_removal(self, facts: Facts, *, depart: bool) -> None:
-        """Record that the roles are removed. With ``depart``, also remove Hostwright's own files.
+        """Record that the roles are removed from the host. With ``depart``, also remove Hostwright's own files.
 
         Set ``depart`` only if every layer was removed. If the record has a layer that was not removed, Hostwright's
-        files stay anyway. Raises ``HostError``.
+        files stay anyway. Raises ``HostError`` if the record cannot be written.
         """
         before, gone = self._read(facts), [role.name for role in self._desired.roles]
         record = newrelease.reduced(before, gone)
@@ -56,7 +60,7 @@ class HostRecords:
             self._write(f"its release record {release.PATH}", script)
 
     def _read(self, facts: Facts) -> Mapping[str, Any]:
-        """Return the host's current record. Raises ``Refused`` if a newer Hostwright wrote it."""
+        """Return the host's current release record in ``facts``. Raises ``Refused`` if a newer Hostwright wrote it."""
         if sentence := release.refusal(facts):
             raise Refused(self._desired.host, sentence)
         return release.read(facts)

@@ -1,6 +1,6 @@
 """Runs the job of one role on one host: delivers its files, starts its program, and follows its log to the end.
 
-After a lost connection, a new one reads the log on from the same byte.
+After a lost connection, a new connection continues to read the log at the same byte.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ STEP_MORE_BYTES = 2 << 20  #: number of bytes that each step adds to ``WATCH_CAP
 
 
 class JobLost(HostError):
-    """The job ended without an exit status, because the host went down or the job was killed."""
+    """A job ended without an exit status, because the host went down or the job was killed."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobRunner:
-    """Runs the jobs of a run on one host. ``delivery`` delivers their files; without it, no job may need files."""
+    """Runs the jobs of a run on one host. ``delivery`` delivers the jobs' files; without it, no job may need files."""
 
     connection: HostConnection
     run: Run
@@ -53,16 +53,16 @@ class JobRunner:
 
     @property
     def host(self) -> str:
-        """The host's inventory name."""
+        """The inventory name of the host."""
         return self.connection.host
 
     def execute(self, plan: RolePlan, artifacts: Sequence[Artifact], remaining_s: tuple[float, ...] = ()) -> RoleResult:
-        """Deliver the files, run the role's steps as a job, and return its result, even if the job failed.
+        """Deliver ``artifacts``, run the steps of ``plan`` as a job, and return its result, even if the job failed.
 
         ``remaining_s`` has the seconds of work left at the start of each step (``scripting.runner``).
 
-        Raises ``JobLost`` if the job ended without an exit status, ``ArtifactError``, and ``HostError`` if the job
-        cannot be started or the host stays unreachable. The job itself continues.
+        Raises ``JobLost`` if the job ended without an exit status, ``ArtifactError`` if a file cannot be delivered, and
+        ``HostError`` if the job cannot be started or the host stays unreachable. A started job continues on the host.
         """
         self._deliver(plan.role, artifacts)
         name = f"{self.run.id}-{plan.role}-{secrets.token_hex(2)}"
@@ -78,14 +78,15 @@ class JobRunner:
         return self.run.roster.knowledge.retry_rules(self.run.roster)
 
     def attach(self, job: hostjobs.RunningJob) -> RoleResult:
-        """Follow a running job of an earlier run to its end. Raises the exceptions of ``execute``."""
+        """Follow ``job``, which an earlier run has started, to its end. Raises the exceptions of ``execute``."""
         self.run.emit(events.Attached(self.host, job.role, len(job.steps), job.id, job.run, job.operator))
         return self.follow(job.id, job.role, job.steps, job.nonce)
 
     def follow(self, job_id: str, role: str, steps: Sequence[str], nonce: str) -> RoleResult:
         """Read a job's log to its end, over as many connections as necessary. Raises the exceptions of ``execute``.
 
-        ``steps`` are the descriptions of the job's steps; ``nonce`` marks the lines of the job's program in the log.
+        ``steps`` are the descriptions of the job's steps. ``nonce`` marks the lines in the log that the job's program
+        prints, not its steps.
         """
         reader = LogReader(role, steps, nonce, lambda text: transient.reason(self._retry_rules(), text))
 
@@ -144,7 +145,7 @@ def failures(
     explain: Callable[[str], Finding | None],
     clean: Callable[[str], str] = str,
 ) -> tuple[list[StepFailed], HostError | None]:
-    """Return the errors of a failed role: from its changes with ``alone``, and the error that ended the role.
+    """Return the errors of a failed role: of its changes marked ``alone``, and the error that ended the role.
 
     ``explain`` returns the known problem in a step's output; ``clean`` masks secrets in the output.
     """
@@ -175,7 +176,10 @@ def _told(known: Finding | None) -> str:
 
 
 def _errors(lines: list[str], explain: Callable[[str], Finding | None]) -> str:
-    """Return the errors that a step printed, each with its known cause and fix, without repeated causes."""
+    """Return the errors in ``lines``, the output of a step, each with its known cause and fix.
+
+    Causes are not repeated.
+    """
     errors = dict.fromkeys(line.removeprefix(hostjobs.ERROR) for line in lines if line.startswith(hostjobs.ERROR))
     by_cause: dict[str, list[str]] = {}
     for error in tuple(errors)[:MOST_ERRORS]:

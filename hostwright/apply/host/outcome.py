@@ -1,4 +1,4 @@
-"""The outcome of applying a plan to one host, as a value."""
+"""The outcome of a run on one host, as a value."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Outcome:
 
     @property
     def word(self) -> str:
-        """The member of ``events.RESULTS`` that describes the outcome."""
+        """The member of ``events.RESULTS`` that describes this outcome."""
         if self.left is not None and not self.left.empty:
             return "pending"
         return "changed" if self.changed else "as desired"

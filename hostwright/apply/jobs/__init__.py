@@ -1,1 +1,1 @@
-"""The changes of a role as one numbered sh program that runs as a detached job on the host."""
+"""The changes of a role as one sh program with numbered steps, which runs as a detached job on the host."""

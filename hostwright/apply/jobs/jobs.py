@@ -1,11 +1,11 @@
-"""Detached jobs on the host: start them, follow their logs, and attach to them again after a lost connection.
+"""Detached jobs on a host: start them, follow their logs, and attach to them again after a lost connection.
 
 A role's program runs as a transient systemd unit (``setsid`` on a host without systemd). Its log and its exit status
 are files on the host. The controller only reads them: a lost connection neither stops nor repeats a step.
 
-A job is a directory ``/var/lib/hostwright/jobs/ID`` (root, 0700), created atomically. It holds ``run``, ``drain``,
-``retries``, ``step-N``, ``log``, ``job.json`` (what a later controller needs to follow the job) and ``boot`` (the boot
-ID). The job then writes ``begun``, ``pid`` and, at its end, ``status``.
+A job is a directory ``/var/lib/hostwright/jobs/ID`` (root, 0700), created atomically. The directory contains ``run``,
+``drain``, ``retries``, ``step-N``, ``log``, ``job.json`` (the data that a later controller needs to follow the job) and
+``boot`` (the boot ID). The job then writes ``begun``, ``pid`` and, at its end, ``status``.
 
 A crash of the host ends the job: a job without ``status`` from an earlier boot is *lost*. An orderly shutdown waits for
 the running step and starts no other step; that job has no ``status`` either.
@@ -37,9 +37,9 @@ SHUTDOWN_WAIT_S = 300
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The program of one role on one host.
+    """The program of one role on one host, as a detached job.
 
-    ``id`` is the name of the job's directory; ``nonce`` marks the job's steps in the log. ``run`` and ``operator`` tell
+    ``id`` is the name of the job's directory; ``nonce`` marks the job's steps in the log. ``run`` and ``operator`` show
     later runs who started the job. ``retry_rules`` select the failures to retry. ``remaining_s`` has the seconds of
     work left at the start of each step.
     """
@@ -56,7 +56,7 @@ class Job:
         _require_id(self.id)
 
     def to_json(self) -> str:
-        """Return the content of ``job.json``, the job's record for later controllers, as one line."""
+        """Return the content of the job's file ``job.json``, a record for later controllers, as one line."""
         steps = tuple(change.what for change, _ in self.plan.steps)
         record = JobRecord(1, self.plan.role, self.nonce, self.run, self.operator, steps)
         # Rules for known failures search this text, so json's default spaces must stay.
@@ -64,7 +64,7 @@ class Job:
 
 
 def start_script(job: Job) -> str:
-    """Return idempotent commands for root that create the job on the host and start it detached.
+    """Return idempotent commands for root that create ``job`` on the host and start it detached.
 
     The commands exit with 0 if the job exists and was started by this or an earlier call. Otherwise they exit with
     status 1, and print the reason to standard error.
@@ -88,9 +88,10 @@ def start_script(job: Job) -> str:
 
 
 def watch_script(job_id: str, nonce: str, from_byte: int = 1) -> str:
-    """Return commands for root that print a job's log from a byte on, then its status. The first byte is number 1.
+    """Return commands for root that print a job's log from ``from_byte`` on, then the job's status.
 
-    The log goes to standard output. A keepalive every 2 s and the status go to standard error (``status_in``).
+    The first byte is number 1. The log goes to standard output. A keepalive every 2 s and the status go to standard
+    error (``status_in``).
     """
     _require_id(job_id)
     place = {"jobs": hostjobs.JOBS_DIR, "job_id": job_id}
@@ -98,7 +99,7 @@ def watch_script(job_id: str, nonce: str, from_byte: int = 1) -> str:
 
 
 def status_in(stderr: bytes, nonce: str) -> int | None:
-    """Return the job's exit status from the standard error of ``watch_script``; ``None`` if the job was lost.
+    """Return the exit status of a job from the standard error of ``watch_script``; ``None`` if the job was lost.
 
     >>> status_in(b"n0nce alive\\nn0nce status 3\\n", "n0nce")
     3
@@ -113,7 +114,7 @@ def _require_id(name: str) -> None:
 
 
 def _archive(contents: dict[str, str]) -> bytes:
-    """Return a tar archive of these files, all with mode 0600 and owner root."""
+    """Return a tar archive of files with these contents, by name, all with mode 0600 and owner root."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         for name, text in contents.items():

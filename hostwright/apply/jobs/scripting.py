@@ -1,11 +1,11 @@
-"""The program of a role as sh, and the parser that converts its log to results.
+"""The program of a role as sh, and the parser that converts the program's log to results.
 
 A role's program is a directory of step files and a runner. The runner writes a marker line with a nonce before each
 step, and one with exit status and duration after it. The lines between are the step's output. A step with a transient
 failure runs again, up to its number of tries, each time after a marker line.
 
-The runner stops at the first step that fails permanently, and exits with its status. After a failure in a change with
-``alone``, it continues with the next change, and exits with the status of the failure at the end.
+The runner stops at the first step that fails permanently, and exits with the status of that step. After a failure in a
+change marked ``alone``, it continues with the next change, and exits with the status of the failure at the end.
 
 The program runs in ``$JOB`` and writes to ``$JOB/log``. A step's output passes through a named pipe, so that the log
 stays bounded, and a full disk neither blocks nor kills a step.
@@ -53,7 +53,7 @@ RESERVE_BYTES = 64 * 1024  #: number of bytes reserved on disk before each step,
 
 
 def runner(plan: RolePlan, nonce: str, remaining_s: Sequence[float] = ()) -> str:
-    """Return the sh program that runs a role's steps in order. Its input is ``$JOB``, the directory of the step files.
+    """Return the sh program that runs the steps of ``plan`` in order, from the directory ``$JOB`` of step files.
 
     ``nonce`` marks the program's own lines in the log; no step must be able to guess it. ``remaining_s`` has the
     seconds of work left at the start of each step. Of several steps that wait for a lock, the one with the most work
@@ -83,7 +83,7 @@ def runner(plan: RolePlan, nonce: str, remaining_s: Sequence[float] = ()) -> str
 
 
 def _calls(plan: RolePlan, remaining_s: Sequence[float]) -> Iterator[str]:
-    """Yield lines that call ``step``: one for each step, or one for all steps of a change with ``alone``."""
+    """Yield lines that call the shell function ``step``: one line per step, or per change marked ``alone``."""
     ranks = [min(MOST_URGENT, max(0, round(10 * seconds))) for seconds in remaining_s] or [0] * len(plan.steps)
     for _, steps in groupby(enumerate(plan.steps), key=lambda item: id(item[1][0])):
         numbered = list(steps)
@@ -100,7 +100,7 @@ def _calls(plan: RolePlan, remaining_s: Sequence[float]) -> Iterator[str]:
 def work_script(places: str = "") -> str:
     """Return commands that define two shell functions: ``work`` makes a directory for programs, ``unwork`` removes it.
 
-    ``work`` picks a directory that allows execution. ``places`` are the candidate parent directories as shell words;
+    ``work`` picks a parent directory that allows execution of programs. ``places`` are the candidates as shell words;
     the default is the directories of jobs, which belong to root.
     """
     enough_kib = hostjobs.WORK_BYTES // 1024
@@ -110,7 +110,7 @@ def work_script(places: str = "") -> str:
 def files(
     plan: RolePlan, nonce: str, retry_rules: Sequence[RetryRule] = (), remaining_s: Sequence[float] = ()
 ) -> dict[str, str]:
-    """Return the files of a role's job directory, by file name.
+    """Return the files in the job directory of a role, by file name.
 
     The files are ``run``, ``drain`` (limits a step's output), ``retries`` (the transient failures, see ``transient``)
     and one ``step-N`` for each step. ``remaining_s`` is as in ``runner``.
@@ -150,10 +150,10 @@ class Progress:
 
 
 class LogReader:
-    """Parses a role's log, fed in chunks of any size, into step results.
+    """Parses the log of a role's job, fed in chunks of any size, into results of the steps.
 
     ``steps`` are the descriptions of the steps, in order. ``reason`` finds the line with a transient cause in a text.
-    ``bytes`` counts the bytes fed so far, for a watch that continues after a lost connection.
+    ``bytes`` counts the bytes fed so far, so that reading can continue there after a lost connection.
 
     >>> reader = LogReader("base", ["install packages"], "n0nce")
     >>> reader.feed(b"n0nce begin 0\\nUnpacking libc6 ...\\n")
@@ -187,7 +187,7 @@ class LogReader:
         self.results: list[StepResult] = []
 
     def feed(self, data: bytes) -> Progress:
-        """Parse the next chunk of the log, and return the progress so far."""
+        """Parse ``data``, the next chunk of the log, and return the progress of the role so far."""
         self.bytes += len(data)
         lines, newline, rest = data.rpartition(b"\n")
         if newline:
@@ -203,7 +203,7 @@ class LogReader:
         return self._steps[number] if number is not None and number < len(self._steps) else ""
 
     def _read(self, lines: bytes) -> None:
-        """Parse whole lines, without the last line break."""
+        """Parse ``lines``, whole lines of the log without the last line break."""
         start = 0
         for match in self._marker.finditer(lines):
             if match.start() > start:
@@ -214,7 +214,7 @@ class LogReader:
             self._keep(lines[start:])
 
     def _mark(self, match: re.Match[bytes]) -> None:
-        """Process a marker. A marker at an impossible position counts as output."""
+        """Process a marker line of the log. A marker at an impossible position counts as output."""
         match [word.decode() for word in match.groups() if word is not None]:
             case ["begin", number] if self._next <= int(number) < (len(self._steps) or MOST_STEPS):
                 self._running, self._output, self._retry, self._waited_s = int(number), _Output(), None, 0.0
@@ -232,7 +232,7 @@ class LogReader:
                 self._keep(match[0])
 
     def _announce(self, number: int, wait_s: float) -> None:
-        """Record a retry of a step. Only the first ``MOST_TRIES`` retries have a reason."""
+        """Record retry number ``number`` of the running step. Only the first ``MOST_TRIES`` retries have a reason."""
         reason = self._reason(self._output.text()[-transient.TAIL_BYTES :]) if number <= MOST_TRIES else ""
         self._retry = Retry(number, wait_s, reason)
         self._keep(f"hostwright: transient failure, retrying in {wait_s:.0f} s".encode())
@@ -252,7 +252,7 @@ class LogReader:
         self._output.add(lines.decode("utf-8", errors="replace").split("\n"))
 
     def result(self, status: int) -> RoleResult:
-        """Return the role's result for its exit status. A step that began and did not end has the status ``None``."""
+        """Return the role's result with this exit status. A step that began and did not end has the status ``None``."""
         steps = list(self.results)
         if self._running is not None:
             text = f"{self._output.text()}\n{self._rest.decode('utf-8', errors='replace')}".strip("\n")
@@ -262,7 +262,7 @@ class LogReader:
 
 
 class _Output:
-    """The first and last lines of a step's output, ``OUTPUT_CAP_BYTES`` in total."""
+    """The first and last lines of one step's output, ``OUTPUT_CAP_BYTES`` in total."""
 
     def __init__(self) -> None:
         self._first: list[str] = []
@@ -270,7 +270,7 @@ class _Output:
         self._room = OUTPUT_CAP_BYTES
 
     def add(self, lines: list[str]) -> None:
-        """Append lines. Each line is removed at most once, so the cost is linear."""
+        """Append lines of output. Each line is removed at most once, so the cost is linear."""
         for line in lines:
             kept = line[-OUTPUT_CAP_BYTES:]
             self._room -= len(kept) + 1

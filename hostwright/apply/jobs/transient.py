@@ -22,7 +22,7 @@ TAIL_BYTES = 64 * 1024  #: number of bytes to search for the cause of a failure 
 
 
 def table(rules: Iterable[RetryRule]) -> str:
-    """Return the rules as a file for the host. Each line has ``yes`` or ``no`` and a pattern.
+    """Return ``rules`` as a file for the host. Each line has ``yes`` (retry) or ``no``, and a pattern.
 
     Neighboring rules with the same word share a line.
 
@@ -46,7 +46,7 @@ def reason(rules: Iterable[RetryRule], text: str) -> str:
 
 
 def names_it(rule: RetryRule, line: str) -> bool:
-    """Return whether a line of a failed step's output matches a retry rule."""
+    """Return whether ``line``, of a failed step's output, matches ``rule``."""
     return bool(_compiled(rule.pattern).search(line)) and not (rule.unless and _compiled(rule.unless).search(line))
 
 
@@ -56,5 +56,5 @@ def _compiled(pattern: str) -> Pattern:
 
 
 def _expression(rule: RetryRule) -> str:
-    """Return a rule as one pattern for ``grep -P``. A negative lookahead replaces ``unless``."""
+    """Return ``rule`` as one pattern for ``grep -P``. A negative lookahead replaces ``RetryRule.unless``."""
     return f"^(?!.*(?:{rule.unless})).*(?:{rule.pattern})" if rule.unless else rule.pattern

@@ -1,8 +1,8 @@
-"""Files with the facts of a host at one time. The host can be planned again from these facts.
+"""Files with the facts of one host at one time. From these facts, the host can be planned again.
 
 The file is one JSON document, compressed in three parts that ``gunzip`` reads as one: host and time, probes, and
-answers in the order of the probes. Hosts with the same probes share the second part, and hosts with the same answers
-also share the third.
+answers in the order of the probes. The second part is equal for hosts with the same probes, and the third for hosts
+with the same answers.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LEVEL = 3  #: gzip level that takes half the time of the default level, for 10 
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """A probe as stored in the file, without ``Probe.part``, which contains functions."""
+    """A probe as stored in a fact file, without ``Probe.part``, which contains functions."""
 
     script: str
     root: bool
@@ -45,7 +45,7 @@ class _Question:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """An answer as stored in the file. ``truncated`` is required here, and optional in ``Answer``."""
+    """An answer to a probe as stored in a fact file. ``truncated`` is required here, and optional in ``Answer``."""
 
     status: int
     text: str
@@ -54,14 +54,14 @@ class _Answer:
 
 
 class Parsed:
-    """Cache of facts by the bytes of their file. Hosts with the same answers share one ``Facts`` object."""
+    """Cache of parsed facts by the bytes of their file. Hosts with the same answers share one ``Facts`` object."""
 
     def __init__(self) -> None:
         self._facts: dict[bytes, Facts] = {}
         self._probes: dict[bytes, tuple[Probe, ...]] = {}
 
     def get(self, data: bytes) -> Facts:
-        """Return the facts in the second and third part of a file.
+        """Return the facts in ``data``, the second and third part of a fact file.
 
         Raises ``ValueError``, ``zlib.error`` or ``EOFError`` for invalid data.
         """
@@ -75,7 +75,7 @@ class Parsed:
         return facts
 
     def _asked(self, data: bytes) -> tuple[tuple[Probe, ...], bytes]:
-        """Return the probes in the second part, and the bytes after it."""
+        """Return the probes in the second part of a fact file, and the bytes of ``data`` after that part."""
         for begin, probes in tuple(self._probes.items()):  # The loop needs a copy, because other threads may add items.
             if data.startswith(begin):
                 return probes, data[len(begin) :]
@@ -95,7 +95,10 @@ def _make_room(kept: dict[bytes, Any], most: int) -> None:
 
 
 def write_facts(path: Path, host: str, at: str, facts: Facts, redactor: Redactor) -> int:
-    """Write a host's facts atomically with secrets masked. Return the file's size in bytes. Raises ``OSError``."""
+    """Write the facts of ``host`` atomically to ``path`` with secrets masked.
+
+    Return the file's size in bytes. Raises ``OSError`` if the file cannot be written.
+    """
     known = {**facts, **facts.late}
     head = json.dumps({"schema": SCHEMA, "host": host, "at": at}).removesuffix("}") + f", {_PROBES}"
     asked = tuple((redactor.text(probe.script), probe.root, probe.cap_bytes) for probe in known)
@@ -115,7 +118,7 @@ def write_facts(path: Path, host: str, at: str, facts: Facts, redactor: Redactor
 
 @lru_cache(maxsize=_MOST_ASKED)
 def _questions(asked: tuple[tuple[str, bool, int], ...]) -> bytes:
-    """Return the second part of the file, which contains these probes."""
+    """Return the second part of a fact file, which contains the probes ``asked``."""
     rows = [{"script": script, "root": root, "cap_bytes": cap_bytes} for script, root, cap_bytes in asked]
     return _packed(json.dumps(rows) + _ANSWERS)
 
@@ -125,9 +128,9 @@ def _packed(text: str) -> bytes:
 
 
 def load_facts(path: Path, parsed: Parsed | None = None) -> tuple[Facts, datetime]:
-    """Return recorded facts, with secrets masked, and the time of the probe (UTC).
+    """Return the facts in the fact file ``path``, with secrets masked, and the time of the probe (UTC).
 
-    ``parsed`` is a cache: equal facts are the same object. Raises ``InputError``.
+    ``parsed`` is a cache: equal facts are the same object. Raises ``InputError`` if the file is unreadable or invalid.
     """
     try:
         text, facts = _read(path.read_bytes(), parsed or Parsed())
@@ -140,7 +143,7 @@ def load_facts(path: Path, parsed: Parsed | None = None) -> tuple[Facts, datetim
 
 
 def _read(data: bytes, parsed: Parsed) -> tuple[str, Facts]:
-    """Return the time of the probe, as written in a file, and the facts."""
+    """Return the time of the probe, as written in the fact file ``data``, and the facts."""
     first = zlib.decompressobj(_GZIP)
     head = first.decompress(data, _HEAD_BYTES)
     if first.eof and head.endswith(_PROBES.encode()):

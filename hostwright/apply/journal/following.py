@@ -1,4 +1,4 @@
-"""Reads the journal of a run on this machine while the run is in progress, from another process."""
+"""Reads the journal of a run on this machine while another process executes the run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ LOOK_S = 0.5  #: seconds between two reads of a journal that does not grow (our 
 
 
 def find(runs: Runs, name: str) -> RunSummary:
-    """Return the run with the ID ``name``, or the only run in progress if ``name`` is empty. Raises ``InputError``."""
+    """Return the run with the ID ``name``, or the only run in progress if ``name`` is empty.
+
+    Raises ``InputError`` if no run, or more than one, matches.
+    """
     if name:
         return runs.find(name)
     going = [run for run in runs.list() if run.state == RUNNING]
@@ -34,7 +37,10 @@ def find(runs: Runs, name: str) -> RunSummary:
 
 
 def records(folder: Path) -> Iterator[Mapping[str, Any]]:
-    """Yield the records of a run as they are written, from the first on, until the run ends or its process is gone."""
+    """Yield the records of the run in ``folder`` as they are written, from the first on.
+
+    Ends when the run has ended or its process is gone.
+    """
     pause = threading.Event()
     journal, header = folder / JOURNAL, summary_of(folder).header
     try:

@@ -1,4 +1,4 @@
-"""The first record of a run: operator, command, hosts, inventory and commit of the site."""
+"""The first record of a run: its operator, command and hosts, and the commit of the site."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GIT_TIMEOUT_S = 3.0
 
 @dataclass(frozen=True, slots=True)
 class RunHeader:
-    """The start of a run. ``began`` is UTC in ISO 8601, ``operator`` is user@machine, commits may be empty.
+    """The first record of a run. ``began`` is UTC in ISO 8601; ``operator`` is user@machine; commits may be empty.
 
     ``options`` are the user's options as JSON values, never a password. ``place`` (a hash of the inventory's path) and
     ``masked`` (the options in which a secret was masked) are set when the header is written.
@@ -46,7 +46,7 @@ class RunHeader:
     def now(
         cls, verb: str, hosts: Sequence[str], inventory: Path, options: Mapping[str, Any], *, site: Path
     ) -> RunHeader:
-        """Return the header of a run that this process begins. ``site`` is the directory of the site."""
+        """Return the header of a run that this process begins now. ``site`` is the directory of the site."""
         return cls(
             run=new_run_id(),
             verb=verb,
@@ -68,9 +68,10 @@ def new_run_id() -> str:
 
 
 def commit_of(path: str | Path) -> str:
-    """Return the git commit of a directory, or of a file's directory, with ``+dirty`` if a file below it differs.
+    """Return the git commit of the directory ``path``, or of a file's directory.
 
-    The commit is empty without git, without a repository, or if git takes longer than ``GIT_TIMEOUT_S``.
+    ``+dirty`` is added if a file below the directory differs. The commit is empty without git, without a repository, or
+    if git takes longer than ``GIT_TIMEOUT_S``.
     """
     place = Path(path)
     command = ["git", "-c", "core.fsmonitor=false", "status", "--porcelain=v2", "--branch", "--", "."]

@@ -1,4 +1,4 @@
-"""Finds runs and their state, from the first and last record of a journal and from the lock of a run in progress."""
+"""Finds recorded runs and their state, from the first and last record of each journal and from the lock on it."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _EMPTY = RunHeader(run="", verb="", hosts=(), inventory="")
 class RunSummary:
     """The summary of a run, from the first and last record of its journal.
 
-    ``state`` is ended, crashed, interrupted or running. ``status`` is the exit status, if any. ``results`` counts hosts
-    by result. ``size_bytes`` is set only for a run that ended.
+    ``state`` is ended, crashed, interrupted or running. ``status`` is the exit status, if any. ``results`` has the
+    number of hosts for each result. ``size_bytes`` is set only for a run that ended.
 
     A run that was killed before its first record has an empty ``header``, and ``began`` is the time of its directory.
     """
@@ -49,7 +49,7 @@ class RunSummary:
 
 
 class Runs:
-    """The recorded runs below a state directory."""
+    """The recorded runs below the state directory ``root``."""
 
     def __init__(self, root: Path):
         self.root = root
@@ -67,7 +67,7 @@ class Runs:
         """Return the run that ``name`` identifies.
 
         ``name`` is an ID, the unique beginning of an ID, the unique end of an ID after its hyphen, or ``last``. Raises
-        ``InputError``; ``where`` is the option that names the run.
+        ``InputError`` if no run, or more than one, matches; ``where`` is the option that names the run.
         """
         folder = runs_dir(self.root) / name
         if name and Path(name).name == name and not name.startswith(".") and folder.is_dir():
@@ -86,7 +86,7 @@ class Runs:
         return matches[0]
 
     def load(self, name: str) -> RecordedRun:
-        """Return the whole record of a run. ``name`` is as in ``find``."""
+        """Return the whole record of the run that ``name`` identifies (see ``find``)."""
         summary = self.find(name)
         return read_run(summary.folder, summary.header, running=summary.state == RUNNING)
 
@@ -136,7 +136,7 @@ def summary_of(folder: Path) -> RunSummary:
 
 
 def _ends(journal: Path) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Return the first record of a journal and its last complete one. A missing record is empty."""
+    """Return the first record of a journal and its last complete record. A missing record is an empty mapping."""
     try:
         with journal.open("rb") as file:
             first = file.readline()
@@ -150,9 +150,9 @@ def _ends(journal: Path) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
 
 
 def in_progress(journal: Path, header: RunHeader) -> bool:
-    """Return whether the process that writes a journal is alive. While it is alive, it holds a lock on the file.
+    """Return whether the process that writes ``journal`` is alive. While it is alive, it holds a lock on the file.
 
-    On a file system without locks, any process on this machine with the recorded process ID counts.
+    On a file system without locks, any process on this machine with the process ID in ``header`` counts.
     """
     try:
         with journal.open("rb") as file:

@@ -1,4 +1,4 @@
-"""Converts events and headers to records and back. Records are plain JSON values that may still contain secrets."""
+"""Converts events and run headers to records and back. Records are JSON values that may still contain secrets."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def kind_of(event: type[Event]) -> str:
 
 
 def is_kept(event: Event) -> bool:
-    """Return whether journals record events of this class."""
+    """Return whether journals record events of the class of ``event``."""
     if isinstance(event, events.Delivering):
         return event.done_bytes >= event.total_bytes
     return not isinstance(event, _NOT_RECORDED)
 
 
 def record_of(event: Event) -> dict[str, Any] | None:
-    """Return an event as a record without time and facts; ``None`` for an event that journals do not record."""
+    """Return ``event`` as a record without time and facts; ``None`` for an event that journals do not record."""
     if not is_kept(event):
         return None
     head = {"kind": kind_of(type(event)), "host": event.host}
@@ -60,7 +60,7 @@ def record_of(event: Event) -> dict[str, Any] | None:
 
 
 def record_of_header(header: RunHeader, redactor: Redactor) -> dict[str, Any]:
-    """Return a header as the first record of a run, with secrets masked."""
+    """Return ``header`` as the first record of a run, with secrets masked."""
     options = json.loads(json.dumps(dict(header.options), default=str))
     cleaned = {name: redactor.clean({name: value}, given=True) for name, value in options.items()}
     shown: dict[str, Any] = {}
@@ -80,7 +80,10 @@ def record_of_header(header: RunHeader, redactor: Redactor) -> dict[str, Any]:
 
 
 def header_of(record: Mapping[str, Any]) -> RunHeader:
-    """Return the header in a run's first record. Raises ``ValueError`` if the record is damaged or of another kind."""
+    """Return the header in ``record``, a run's first record.
+
+    Raises ``ValueError`` if the record is damaged or of another kind.
+    """
     if record.get("kind") != RUN_BEGAN:
         raise ValueError("the record of the run's beginning is missing")
     return adapter(RunHeader).validate_python(record)
@@ -90,7 +93,7 @@ def header_of(record: Mapping[str, Any]) -> RunHeader:
 class RunEnding:
     """The last record of a run: exit status, how and why the run ended, and the number of hosts for each result.
 
-    ``t`` is the run's duration in seconds; ``bytes`` is the size of its files.
+    ``t`` is the run's duration in seconds; ``bytes`` is the size of the run's files.
     """
 
     status: int
@@ -102,7 +105,7 @@ class RunEnding:
 
 
 def ending_of(record: Mapping[str, Any]) -> RunEnding | None:
-    """Return the ending in a run's last record; ``None`` if the record is damaged or of another kind."""
+    """Return the ending in ``record``, a run's last record; ``None`` if it is damaged or of another kind."""
     if record.get("kind") != RUN_ENDED:
         return None
     try:

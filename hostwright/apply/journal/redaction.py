@@ -53,7 +53,7 @@ class Redactor:
         self._mask = next(mask for mask in MASKS if not any(form in mask for form in forms))
 
     def text(self, text: str) -> str:
-        """Return a text in which the secrets and the credentials in URLs are masked."""
+        """Return ``text`` with the known secrets and the credentials in URLs masked."""
         if self._short is not None and self._short.search(text):
             text = "\n".join(self._mask if self._short.search(line) else line for line in text.split("\n"))
         if self._pattern is not None:
@@ -64,16 +64,19 @@ class Redactor:
         return self._masked(self._pattern, shown) if self._pattern is not None and shown != text else shown
 
     def given(self, text: str) -> str:
-        """Return a command-line word with secrets masked. ``NAME=VALUE`` is masked if NAME looks like a password's."""
+        """Return a command-line word with secrets masked.
+
+        In ``NAME=VALUE``, VALUE is also masked if NAME suggests a password.
+        """
         match = _ASSIGNMENT.fullmatch(text)
         if match and isinstance(concealed(match[2].lstrip("-").replace("-", "_"), match[3]), Secret):
             return self.text(match[1]) + self._mask
         return self.text(text)
 
     def clean(self, value: Any, *, given: bool = False) -> Any:
-        """Return a JSON value with the secrets masked, also in keys. Values that are not JSON become text.
+        """Return ``value`` as JSON with the secrets masked, also in keys. Values that are not JSON become text.
 
-        With ``given``, strings are masked as in the method ``given``.
+        With ``given``, strings are masked as by the method ``given``.
         """
         if isinstance(value, Mapping):
             texts = {str(key): inner for key, inner in value.items()}
@@ -86,11 +89,11 @@ class Redactor:
         return self.given(str(value)) if given else self.text(str(value))
 
     def record(self, record: Mapping[str, Any], identifiers: frozenset[str]) -> dict[str, Any]:
-        """Return a record with the secrets masked, except in keys and in the values of ``identifiers``."""
+        """Return a journal record with the secrets masked, except in keys and in the values of ``identifiers``."""
         return {key: inner if key in identifiers else self._own(inner, identifiers) for key, inner in record.items()}
 
     def plan(self, plan: Plan) -> Plan:
-        """Return a plan with the secrets masked, for a file. A plan shows the content of files with secrets."""
+        """Return a plan with the secrets masked, for a file. A plan shows the content of files, even of secret ones."""
         return Plan.from_json(self.record(plan.to_json(), frozenset({"kind", "host"})))
 
     def _own(self, value: Any, identifiers: frozenset[str]) -> Any:
@@ -103,7 +106,7 @@ class Redactor:
         return self.clean(value)
 
     def _without_credentials(self, match: re.Match[str]) -> str:
-        """Return the part of a URL from ``://`` to ``@`` with its credentials masked.
+        """Return the part of a URL from ``://`` to ``@``, which ``match`` contains, with its credentials masked.
 
         In http, everything before the ``@`` is a credential (a token has no colon). In other schemes, a user name alone
         is not a credential.
@@ -113,7 +116,10 @@ class Redactor:
         return f"://{self._mask}@" if hidden else match[0]
 
     def _masked(self, pattern: re.Pattern[str], text: str) -> str:
-        """Mask overlapping secrets together. If the masked text still contains a secret, return only a mask."""
+        """Return ``text`` with each match of ``pattern`` masked, and overlapping matches masked together.
+
+        If the masked text still matches, return only a mask.
+        """
         match = pattern.search(text)
         if match is None:
             return text
@@ -130,10 +136,10 @@ class Redactor:
 
 
 def secrets_in(hosts: Iterable[Host], targets: Iterable[TargetHost] = ()) -> set[Secret]:
-    """Return every secret in the inventory data of these hosts, and in the role variables of these targets.
+    """Return every secret in the inventory data of ``hosts``, and in the role variables of ``targets``.
 
     A value is a secret if it is encrypted, declared (``hostwright_secrets``, a variable of the type ``Secret``) or
-    named like a password. A secret from a command is included only after its first use.
+    named like a password. A secret that a command prints is included only after its first use.
     """
     secrets: set[Secret] = set()
     seen: set[int] = set()  # Hosts of a group share values, so each value is checked only once.
@@ -154,7 +160,7 @@ def _secrets(value: Any) -> Iterator[Secret]:
 
 
 def secrets_within(value: Any) -> Iterator[Secret]:
-    """Yield every secret in a variable's value, including secrets of commands that have not run yet."""
+    """Yield every secret in ``value``, the value of a variable. Commands that print secrets do not run for this."""
     if isinstance(value, Secret):
         yield value
     elif isinstance(value, Mapping):
@@ -177,7 +183,7 @@ def _between(text: str, spans: Sequence[Sequence[int]]) -> Iterator[str]:
 
 
 def _forms(text: str) -> Iterator[str]:
-    """Yield a secret in plain form and in its usual encodings."""
+    """Yield the secret ``text`` in plain form and in its usual encodings."""
     yield text
     raw = text.encode("utf-8", "surrogatepass")
     encoded = {quote(raw), quote(raw, safe=""), quote_plus(raw)}
@@ -200,7 +206,7 @@ def _forms(text: str) -> Iterator[str]:
 
 
 def _base64(raw: bytes) -> Iterator[str]:
-    """Yield the base64 of a secret, and those parts of it that are the same at any offset in an encoded text.
+    """Yield the base64 of the secret ``raw``, and those parts of it that are the same at any offset in an encoded text.
 
     A secret has three alignments, because base64 encodes three bytes as four characters. The characters at its ends
     also encode bits of the adjacent bytes.
@@ -216,9 +222,9 @@ def _base64(raw: bytes) -> Iterator[str]:
 
 
 def _alternatives(forms: Iterable[str], depth: int = 3) -> str:
-    """Return a regular expression that matches any of these texts, the longest first.
+    """Return a regular expression that matches any of ``forms``, the longest first.
 
-    The texts are grouped by their first letters, because a fleet may have a thousand passwords.
+    The texts are grouped by up to ``depth`` first letters, because a fleet may have a thousand passwords.
     """
     known = set(forms)
     if depth == 0 or len(known) < 4:

@@ -20,9 +20,9 @@ _HEAD = re.compile(rb'\{"kind": "([a-z ]+)", "host": ("(?:[^"\\]|\\.)*")')
 
 
 def results_of(hosts: Iterable[str], seen: Iterable[str], ended: Mapping[str, str], *, running: bool) -> dict[str, str]:
-    """Return the result of each host.
+    """Return the result of each host of a run.
 
-    The result is the one in ``ended``, if any. Otherwise it is ``interrupted`` for a host in ``seen``, and
+    The result of a host is the one in ``ended``, if any. Otherwise it is ``interrupted`` for a host in ``seen``, and
     ``untouched`` for any other host. While the run is in progress, ``running`` and ``waiting`` replace these two words.
     """
     begun = set(seen)
@@ -32,7 +32,7 @@ def results_of(hosts: Iterable[str], seen: Iterable[str], ended: Mapping[str, st
 
 
 def parsed(line: bytes) -> dict[str, Any] | None:
-    """Return a line of a journal as a record; ``None`` for an invalid line."""
+    """Return ``line``, a line of a journal, as a record; ``None`` if the line is invalid."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
@@ -41,7 +41,7 @@ def parsed(line: bytes) -> dict[str, Any] | None:
 
 
 def scan(journal: Path) -> tuple[set[str], dict[str, str]]:
-    """Return the hosts that have a record in a journal, and the result of each host that ended."""
+    """Return the hosts that ``journal`` has a record about, and the result of each host whose work ended."""
     seen: set[str] = set()
     ended: dict[str, str] = {}
     try:

@@ -1,4 +1,4 @@
-"""Builds a recorded run, host by host, from its journal, even if the file is damaged."""
+"""Reads the whole record of a run from its journal, host by host, even if the file is damaged."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hostwright.plan.model import StepResult
 
 @dataclass(frozen=True, slots=True)
 class RoleRun:
-    """The job of one role on one host.
+    """The job of one role on one host, from the journal.
 
     ``began_s`` is in seconds after the start of the run. ``planned`` is the number of planned steps. ``status`` is
     ``None`` if the job's end was not recorded. ``attached`` names the earlier run that started the job, if any.
@@ -39,8 +39,8 @@ class RoleRun:
 class HostRun:
     """The part of a run's record that is about one host.
 
-    ``plans`` has one plan for each probe; ``facts`` are the paths of the fact files. ``said`` has the other records in
-    order: retries, reboots, notes, silences, deliveries.
+    ``plans`` has one plan for each time that the host was probed; ``facts`` are the paths of the fact files. ``said``
+    has the other records in order: retries, reboots, notes, silences, deliveries.
     """
 
     host: str
@@ -69,7 +69,7 @@ class RecordedRun:
 
 @dataclass(slots=True)
 class _Draft:
-    """The data collected so far from the records about one host."""
+    """The data collected so far from a journal's records about one host."""
 
     ended: bool = False
     result: str = ""
@@ -81,7 +81,10 @@ class _Draft:
 
 
 def read_run(folder: Path, header: RunHeader, *, running: bool = False) -> RecordedRun:
-    """Return the whole record of a run. Damaged lines are counted and skipped."""
+    """Return the whole record of the run in ``folder``. Damaged lines of its journal are counted and skipped.
+
+    ``running`` means that the run is in progress.
+    """
     drafts: dict[str, _Draft] = {}
     others: list[Mapping[str, Any]] = []
     damaged = 0
@@ -112,7 +115,10 @@ def _records(journal: Path) -> Iterator[dict[str, Any] | None]:
 
 
 def _note(draft: _Draft, record: Mapping[str, Any], folder: Path) -> bool:
-    """Add a record about a host to the draft. Return whether the record is valid."""
+    """Add ``record``, which is about one host, to the host's draft. Return whether the record is valid.
+
+    ``folder`` is the directory of the run.
+    """
     match record:
         case {"kind": "observed", "plan": dict(plan)}:
             draft.plans.append(plan)
@@ -142,9 +148,9 @@ def _attached(role: str, t: float, record: Mapping[str, Any]) -> RoleRun:
 
 
 def _finish(draft: _Draft, role: str, status: int, record: Mapping[str, Any], rows: Sequence[Any]) -> bool:
-    """Complete the latest open job of a role. If the record of its start is missing, create the job.
+    """Complete the latest job of ``role`` that has not ended. If the record of its start is missing, create the job.
 
-    Return whether the record is valid.
+    ``rows`` are the job's steps in ``record``. Return whether all of them are valid.
     """
     steps = tuple(step for row in rows if (step := _step(row)))
     place = next((i for i in reversed(range(len(draft.roles))) if _open(draft.roles[i], role)), None)

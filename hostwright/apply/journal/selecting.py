@@ -33,9 +33,9 @@ UNFINISHED = frozenset({UNTOUCHED, "stopped", INTERRUPTED})  #: results of hosts
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """The rest of a run: its hosts that are not as desired, in order, and its options.
+    """The hosts of an earlier run that are not as desired, in order, and the options of that run.
 
-    ``masked`` names the options that contained a secret and so cannot be read from the record.
+    ``masked`` names the options that contained a secret and so cannot be read from the run's record.
     """
 
     run: str
@@ -45,21 +45,21 @@ class Resume:
 
 
 def named_sets(root: Path, inventory: str | Path) -> dict[str, set[str]]:
-    """Return the ``@`` sets for an inventory, from its latest finished run; empty if no such run exists.
+    """Return the ``@`` sets (such as ``@failed``) for an inventory, from its latest finished run.
 
-    Only provision, verify, rebuild and rollback runs count.
+    Only provision, verify, rebuild and rollback runs count. Return an empty mapping if no such run exists.
     """
     last = _last(root, inventory, ("provision", "verify", "rebuild", "rollback"))
     return sets_in(_results(last)) if last else {}
 
 
 def sets_in(results: Mapping[str, str]) -> dict[str, set[str]]:
-    """Return the hosts in each ``@`` set, given the result of each host."""
+    """Return the hosts in each ``@`` set (such as ``@failed``), given the result of each host."""
     return {name: {host for host, result in results.items() if result in words} for name, words in SETS.items()}
 
 
 def sets_of_runs(pattern: str, root: Path, names: Collection[str] = ()) -> dict[str, set[str]]:
-    """Return the hosts of each set such as ``failed:RUN`` that a ``--hosts`` pattern names.
+    """Return the hosts of each set such as ``failed:RUN`` that the ``--hosts`` pattern ``pattern`` names.
 
     ``names`` are the host names of the inventory. Raises ``InputError`` for an unknown run.
     """
@@ -69,7 +69,7 @@ def sets_of_runs(pattern: str, root: Path, names: Collection[str] = ()) -> dict[
 
 
 def check_sets(pattern: str, sets: Mapping[str, object], groups: Container[str]) -> None:
-    """Raise ``InputError`` if a ``--hosts`` pattern names a set of the last run, and no run is recorded."""
+    """Raise ``InputError`` if a ``--hosts`` pattern names a set such as ``@failed``, and no run is recorded."""
     for term in terms(pattern):
         name = term.lstrip("!& ").removeprefix("@")
         if term.endswith(f"@{name}") and name in SETS and name not in sets and name not in groups:
@@ -81,7 +81,7 @@ def check_sets(pattern: str, sets: Mapping[str, object], groups: Container[str])
 def resumable(root: Path, inventory: str | Path, name: str = "", known: Collection[str] | None = None) -> RunSummary:
     """Return the provision run that ``--resume`` continues: the run ``name``, else the latest with unfinished hosts.
 
-    A host counts if no later run worked on it, and if the inventory (``known``) contains it.
+    An unfinished host counts if no later run worked on it, and if ``known``, the inventory's hosts, contains it.
 
     Raises ``InputError`` if no run qualifies, if the run is still in progress, or if an older run was stopped and the
     latest run also left hosts unfinished.
@@ -106,9 +106,9 @@ def resumable(root: Path, inventory: str | Path, name: str = "", known: Collecti
 
 
 def to_resume(root: Path, inventory: str | Path, name: str = "") -> Resume:
-    """Return the rest of a provision run on this inventory. ``name`` is as in ``resumable``.
+    """Return the unfinished hosts and the options of the provision run that ``resumable`` returns.
 
-    Raises ``InputError`` if no such run exists, if all of its hosts are as desired, or if it is still in progress.
+    Raises ``InputError`` as ``resumable`` does, or if all hosts of the run are as desired.
     """
     run = resumable(root, inventory, name)
     left = _left(run)
@@ -118,7 +118,10 @@ def to_resume(root: Path, inventory: str | Path, name: str = "") -> Resume:
 
 
 def _named(root: Path, inventory: str | Path, name: str) -> RunSummary:
-    """Return the provision run ``name`` of this inventory. Raises ``InputError`` if it does not exist."""
+    """Return the provision run ``name``.
+
+    Raises ``InputError`` if the run does not exist, or used another verb or inventory.
+    """
     run = Runs(root).find(name, "--resume")
     if run.header.verb != "provision":
         raise InputError(
@@ -143,9 +146,10 @@ def _unless_running(run: RunSummary) -> RunSummary:
 def _left_and_stopped(
     runs: list[RunSummary], known: Container[str] | None
 ) -> tuple[RunSummary | None, RunSummary | None]:
-    """Return the latest run that left hosts unfinished or is in progress, and the latest that was stopped early.
+    """Return the latest run that left hosts unfinished or is in progress, and the latest run that was stopped early.
 
-    ``runs`` are ordered from the newest. A run was stopped early if it left hosts with a result in ``UNFINISHED``.
+    ``runs`` are ordered from the newest. A run was stopped early if it left hosts with a result in ``UNFINISHED``. If
+    ``known`` is given, only its hosts count.
     """
     last = None
     begun: set[str] = set()
@@ -178,7 +182,7 @@ def _results(run: RunSummary) -> dict[str, str]:
 
 
 def narrowed(run: RecordedRun, pattern: str) -> RecordedRun:
-    """Return the run with only those hosts that a pattern selects. ``@failed`` and the other sets refer to this run."""
+    """Return ``run`` with only the hosts that ``pattern`` selects. ``@failed`` and the other sets refer to this run."""
     if not pattern:
         return run
     names = {host_run.host: Host(host_run.host) for host_run in run.hosts}

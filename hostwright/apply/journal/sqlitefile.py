@@ -1,4 +1,4 @@
-"""Embedded SQLite files: created atomically, for their owner or a group, with one-sentence errors."""
+"""SQLite files that are created atomically, for their owner or a group. Errors are single sentences."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BUSY_S = 30.0
 class SqliteFile:
     """A type of SQLite file, such as the one for audits.
 
-    ``prepare`` creates the tables of a new file and sets up a connection; it raises ``InputError`` for a file of
+    ``prepare`` sets up a connection, and creates the tables of a new file. It raises ``InputError`` for a file of
     another version or program. ``afresh`` completes the error "move the file away, and …".
     """
 
@@ -32,9 +32,10 @@ class SqliteFile:
 
     @contextmanager
     def opened(self, path: Path, *, write: bool) -> Iterator[sqlite3.Connection]:
-        """Open the file for one transaction. Writes are atomic; a reader gets one consistent state.
+        """Open the file ``path`` for one transaction. Writes are atomic; a reader gets one consistent state.
 
-        If the file does not exist, a reader gets an empty database and creates no file. Raises ``HostwrightError``.
+        If the file does not exist, a reader gets an empty database and creates no file. Raises ``HostwrightError`` if
+        the file cannot be used.
         """
         try:
             if write and not path.exists():
@@ -63,7 +64,7 @@ class SqliteFile:
         return db
 
     def _create(self, path: Path) -> None:
-        """Create the file under a temporary name, then link it, so that no other process finds half a file."""
+        """Create the file ``path`` under a temporary name, then link it, so that no other process finds half a file."""
         make_folder(path.parent)
         handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         os.fchmod(handle, file_mode(path.parent))
@@ -77,7 +78,7 @@ class SqliteFile:
                 Path(beside + suffix).unlink(missing_ok=True)
 
     def _trouble(self, path: Path, error: sqlite3.Error) -> HostwrightError:
-        """Return the error for the operator. The low byte of SQLite's error code is the primary code."""
+        """Return SQLite's error as an error for the operator. The low byte of SQLite's code is the primary code."""
         match getattr(error, "sqlite_errorcode", 0) & 0xFF:
             case sqlite3.SQLITE_FULL:
                 return HostwrightError(f"{path}: {refused(_FULL, ANOTHER_STATE)}")

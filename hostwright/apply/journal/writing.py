@@ -68,9 +68,10 @@ _DURABLE = (events.RoleFinished, events.HostEnded)  #: types of events to sync t
 
 
 class Journal:
-    """The journal of one run. Call it with each event, from any thread. Then call ``end`` and ``close``.
+    """Writes the journal of one run. Call it with each event, from any thread. Then call ``end`` and ``close``.
 
-    As a context manager, it records the end of the run from the way the block ends, unless ``end`` was called.
+    As a context manager, it records the end of the run from the exception that ends the block, if any, unless ``end``
+    was called.
     """
 
     def __init__(self, header: RunHeader, redactor: Redactor, on_trouble: Callable[[str], None]):
@@ -99,7 +100,7 @@ class Journal:
     def begin(
         cls, root: Path, header: RunHeader, *, secrets: Iterable[Secret], on_trouble: Callable[[str], None]
     ) -> Journal:
-        """Start the journal of a run below the state directory ``root``, and remove old runs.
+        """Start the journal of a run below the state directory ``root``, and remove old runs (see ``prune``).
 
         If another run has the same ID, a number is appended: ``journal.header.run`` is the final ID. ``on_trouble`` is
         called once if the journal cannot be written.
@@ -121,9 +122,9 @@ class Journal:
     def reopened(
         cls, folder: Path, header: RunHeader, *, secrets: Iterable[Secret], on_trouble: Callable[[str], None]
     ) -> Journal:
-        """Reopen the journal of an ended run, to ``add`` the events that workers recorded. Then call ``close``.
+        """Reopen the journal of the ended run in ``folder``, to ``add`` events from workers. Then call ``close``.
 
-        Raises ``InputError`` while the run is in progress.
+        Raises ``InputError`` if the run is still in progress.
         """
         journal = cls(header, Redactor(secrets), on_trouble)
         journal._folder = folder
@@ -143,12 +144,12 @@ class Journal:
 
     @property
     def path(self) -> Path:
-        """The path of the journal file."""
+        """The path of the journal file of the run."""
         return self._folder / JOURNAL
 
     @property
     def kept(self) -> bool:
-        """Whether this run is recorded: its first record was written, even if later ones failed."""
+        """Whether this run is recorded: its first record was written, even if later records failed."""
         return self._kept
 
     def __call__(self, event: Event) -> None:
@@ -156,7 +157,7 @@ class Journal:
         self.add(event)
 
     def add(self, event: Event, at: str = "") -> None:
-        """Record an event as a call does. ``at`` is the time of the event (ISO 8601); the default is now."""
+        """Record an event as calling the journal does. ``at`` is its time (ISO 8601); the default is now."""
         record = record_of(event)
         if record is None:
             return
@@ -170,7 +171,7 @@ class Journal:
         self._put(record, sync=isinstance(event, _DURABLE), at=at)
 
     def end(self, status: int, how: str = ENDED, sentence: str = "") -> None:
-        """Record the end of the run with its exit status. Only the first call has an effect."""
+        """Record the end of the run with its exit status, then close the file. Only the first call has an effect."""
         with self._lock:
             results = results_of(self.header.hosts, self._seen, self._results, running=False)
             record = {
@@ -186,7 +187,7 @@ class Journal:
         self.close()
 
     def close(self) -> None:
-        """Close the file. Readers regard a run without a recorded end as cut off."""
+        """Close the file. Without a recorded end, readers regard the run as cut off."""
         with self._sync_lock, self._lock:
             fd, self._fd = self._fd, None
             if fd is not None:
@@ -228,13 +229,13 @@ class Journal:
         prune(root, spare=self.header.run)
 
     def _forget(self) -> None:
-        """Delete a run whose first record, with its command, cannot be written."""
+        """Delete the directory of a run whose first record, which contains its command, cannot be written."""
         self.close()
         if self._folder.name == self.header.run:
             rmtree(self._folder, ignore_errors=True)
 
     def _keep_facts(self, host: str, facts: Facts) -> str:
-        """Write the facts of a host. Return the file's name in the run's directory; empty if writing failed."""
+        """Write the facts of ``host`` to a file. Return its path in the run's directory; empty if writing failed."""
         if self._fd is None:
             return ""
         with self._lock:
@@ -252,7 +253,11 @@ class Journal:
     def _put(
         self, record: Mapping[str, Any], *, sync: bool, cleaned: bool = False, last: bool = False, at: str = ""
     ) -> None:
-        """Append a record to the journal as one line, in one write."""
+        """Append a record to the journal as one line, in one write.
+
+        ``sync`` waits until the line is on disk. ``cleaned`` means that the record contains no secrets; ``last``, that
+        no record may follow. ``at`` is its time; the default is now.
+        """
         if self._fd is None:
             return
         shown = record if cleaned else self.redactor.record(record, IDENTIFIERS)
@@ -276,7 +281,7 @@ class Journal:
         return round(max(0.0, passed.total_seconds()), 3)
 
     def _append(self, line: bytes, last: bool) -> int:
-        """Write a line, and return its number. After an incomplete write, begin a new line first."""
+        """Write ``line`` to the journal, and return its number. After an incomplete write, begin a new line first."""
         with self._lock:
             if self._fd is None or self._ended:
                 return 0
@@ -291,7 +296,7 @@ class Journal:
             return self._written
 
     def _sync(self, number: int) -> None:
-        """Wait until the line with this number is on disk. Threads that wait at the same time share one fsync."""
+        """Wait until the line with ``number`` is on disk. Threads that wait at the same time share one fsync."""
         with self._sync_lock:
             with self._lock:
                 fd, written = self._fd, self._written
@@ -311,7 +316,7 @@ class Journal:
 
 
 def _claim(runs: Path, run: str) -> Path:
-    """Create the directory of a run. If the name exists, append a number to it."""
+    """Create the directory for ``run`` below ``runs``. If the name exists, append a number to it."""
     for number in count(1):
         folder = runs / (run if number == 1 else f"{run}-{number}")
         with suppress(FileExistsError):
@@ -325,7 +330,10 @@ def _now() -> str:
 
 
 def prune(root: Path, spare: str = "") -> tuple[str, ...]:
-    """Remove the oldest runs above the limits, except runs in progress and ``spare``. Return their IDs."""
+    """Remove the oldest runs above ``KEEP_RUNS`` and ``KEEP_BYTES``, except runs in progress and ``spare``.
+
+    Return the IDs of the removed runs.
+    """
     removed = []
     total_bytes = 0
     for number, summary in enumerate(Runs(root).list(), start=1):
@@ -341,7 +349,7 @@ def prune(root: Path, spare: str = "") -> tuple[str, ...]:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a run's directory. It is renamed first, so that no reader finds half of it."""
+    """Remove the directory of a run. It is renamed first, so that no reader finds half of it."""
     going = folder.with_name(_GOING + folder.name)
     with suppress(OSError):
         folder.rename(going)
@@ -349,7 +357,7 @@ def _remove(folder: Path) -> None:
 
 
 def _size(summary: RunSummary) -> int:
-    """Return the size of a run's files in bytes."""
+    """Return the total size of a run's files in bytes."""
     if summary.size_bytes is not None:
         return summary.size_bytes
     total = 0

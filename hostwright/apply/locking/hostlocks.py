@@ -34,7 +34,7 @@ REASON_CHARACTERS = 200  #: maximum number of characters of a reason, which must
 
 @dataclass(frozen=True, slots=True)
 class HostLocks:
-    """The locks of one host, after a call and before it. Without a change, both are the same.
+    """The locks of one host, after a call and before it. If the call changed nothing, both are the same.
 
     ``aside`` is a lock on this machine, set by a rebuild that gives up on an unreachable host.
     """
@@ -61,7 +61,7 @@ class HostLocks:
 
 
 def probe_host_locks(targets: Targets, connections: Connections, inventory: Path) -> Results[HostLocks]:
-    """Read the locks of hosts, without root, over one exec channel per host. Nothing is changed."""
+    """Read the locks of ``targets``, without root, over one exec channel per host. Nothing is changed."""
 
     def kept(name: str) -> Aside:
         lock = locallocks.get(state_root(), inventory, name)
@@ -78,7 +78,7 @@ def probe_host_locks(targets: Targets, connections: Connections, inventory: Path
 def put_locks(
     targets: Targets, connections: Connections, reason: str, lasts: timedelta, *, force: bool = False
 ) -> Results[HostLocks]:
-    """Lock hosts in the operator's name, for ``reason`` and the duration ``lasts``.
+    """Lock the hosts ``targets`` in the operator's name, for ``reason`` and the duration ``lasts``.
 
     ``force`` replaces another operator's lock. Errors of hosts are in the results.
     """
@@ -95,7 +95,10 @@ def put_locks(
 def take_locks_off(
     targets: Targets, connections: Connections, inventory: Path, *, force: bool = False
 ) -> Results[HostLocks]:
-    """Remove the locks on hosts and on this machine. ``force`` also removes another operator's lock."""
+    """Remove the operators' locks of ``targets``, on the hosts and on this machine.
+
+    ``force`` also removes another operator's lock. Errors of hosts are in the results.
+    """
 
     def kept(name: str) -> Aside:
         now = datetime.now(UTC)
@@ -109,7 +112,10 @@ def take_locks_off(
 
 
 def read_reason(text: str) -> str:
-    """Return the reason for a lock from ``--reason``. Raises ``InputError`` if it is empty or has several lines."""
+    """Return ``text``, the reason for a lock, without surrounding spaces.
+
+    Raises ``InputError`` if the text is empty, too long, or has several lines.
+    """
     reason = text.strip()
     if not reason:
         raise InputError(
@@ -125,7 +131,7 @@ def read_reason(text: str) -> str:
 def _each(
     targets: Targets, connections: Connections, work: Callable[[RootShell], HostLocks], kept: Callable[[str], Aside]
 ) -> Results[HostLocks]:
-    """Call ``work`` on each host, and ``kept`` for the lock of each host on this machine.
+    """Call ``work`` on each host, and ``kept`` with its name for the lock of the host on this machine.
 
     If this machine has a lock for an unreachable host, the result of that host is not an error.
     """

@@ -1,7 +1,7 @@
 """Locks on this machine for hosts that do not answer, and so cannot be locked themselves.
 
-One file per host and inventory, ``set-aside/INVENTORY/HASH.json`` in the state directory, mode 0600. It has the same
-content and expiry as an operator's lock on a host (``locks.OperatorLock``).
+One file per host and inventory, ``set-aside/INVENTORY/HASH.json`` in the state directory, mode 0600. The file has the
+same content and expiry as an operator's lock on a host (``locks.OperatorLock``).
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ CAP_BYTES = 8 * 1024  #: maximum size of a lock file in bytes, ten times the usu
 
 
 def put(root: Path, inventory: str | Path, lock: OperatorLock, *, now: datetime, force: bool = False) -> None:
-    """Set a lock for ``lock.host`` on this machine, synced to disk. ``root`` is ``journal.state_root()``.
+    """Store ``lock`` on this machine, synced to disk. ``root`` is ``journal.state_root()``.
 
-    Raises ``Locked`` if another operator's lock exists that has not expired ``now`` (``force`` replaces it), and
-    ``HostwrightError`` if the file cannot be written.
+    Raises ``Locked`` if another operator's lock for the host exists that is unexpired at ``now``; ``force`` replaces
+    that lock. Raises ``HostwrightError`` if the file cannot be written.
     """
     path = _path(root, inventory, lock.host)
     try:
@@ -42,17 +42,17 @@ def put(root: Path, inventory: str | Path, lock: OperatorLock, *, now: datetime,
 
 
 def get(root: Path, inventory: str | Path, host: str) -> OperatorLock | None:
-    """Return the lock for a host, expired or not. Raises ``InputError`` for a damaged file."""
+    """Return the lock for ``host`` on this machine, expired or not. Raises ``InputError`` for a damaged file."""
     return _read(_path(root, inventory, host))
 
 
 def take_off(
     root: Path, inventory: str | Path, host: str, *, who: str, now: datetime, force: bool = False
 ) -> OperatorLock | None:
-    """Remove the lock for a host from this machine and return it; ``None`` without a lock.
+    """Remove the lock for ``host`` from this machine and return it; ``None`` if no lock exists.
 
-    Raises ``Locked`` for another operator's unexpired lock, and ``InputError`` for a damaged file. ``force`` removes
-    both; the result for a damaged file is ``None``.
+    Raises ``Locked`` for an unexpired lock of an operator other than ``who``, and ``InputError`` for a damaged file.
+    ``force`` removes both; the result for a damaged file is ``None``.
     """
     path = _path(root, inventory, host)
     if not path.exists():
@@ -70,13 +70,16 @@ def take_off(
 
 
 def all_of(root: Path, inventory: str | Path) -> tuple[OperatorLock, ...]:
-    """Return the locks for an inventory's hosts, sorted by host. Raises ``InputError`` for a damaged file."""
+    """Return the locks on this machine for an inventory's hosts, by host. Raises ``InputError`` for a damaged file."""
     kept = (_read(path) for path in (root / FOLDER / place_of(inventory)).glob("*.json"))
     return tuple(sorted((lock for lock in kept if lock is not None), key=lambda lock: lock.host))
 
 
 def refusal(root: Path, inventory: str | Path, host: str, now: datetime) -> str:
-    """Return why a locked host must not be changed; empty if it may be changed. Raises ``InputError``."""
+    """Return why ``host`` must not be changed; empty if this machine has no unexpired lock for it.
+
+    Raises ``InputError`` for a damaged file.
+    """
     lock = get(root, inventory, host)
     if lock is None or lock.expired(now):
         return ""
@@ -87,7 +90,7 @@ def refusal(root: Path, inventory: str | Path, host: str, now: datetime) -> str:
 
 
 def _path(root: Path, inventory: str | Path, host: str) -> Path:
-    """Return the path of a host's lock. It contains a hash, because host names may be any text."""
+    """Return the path of the lock file for ``host``. It contains a hash, because host names may be any text."""
     name = hashlib.sha256(host.encode("utf-8", "surrogatepass")).hexdigest()[:32]
     return root / FOLDER / place_of(inventory) / f"{name}.json"
 

@@ -18,12 +18,12 @@ TRIES = 5  #: maximum number of tries to change a lock that other operators chan
 
 
 def probe_locks(shell: RootShell) -> Facts:
-    """Read the locks of a host, without root."""
+    """Return the facts about the locks of a host, read without root."""
     return ask(shell, (locks.LOCK, locks.RUN_LOCK), timeout_s=TIMEOUT_S)
 
 
 def put_lock(shell: RootShell, lock: OperatorLock, *, force: bool = False) -> Facts:
-    """Lock a host in an operator's name. Raises ``Locked`` if another operator has locked it, unless ``force`` is set.
+    """Lock a host with ``lock``. Raises ``Locked`` if another operator has locked the host, unless ``force`` is set.
 
     Return the facts from before the change, which show the replaced lock.
     """
@@ -31,9 +31,10 @@ def put_lock(shell: RootShell, lock: OperatorLock, *, force: bool = False) -> Fa
 
 
 def take_lock_off(shell: RootShell, who: str, *, force: bool = False) -> Facts:
-    """Remove an operator's lock from a host. Raises ``Locked`` for another operator's lock, unless ``force`` is set.
+    """Remove the lock of the operator ``who`` from a host. ``force`` also removes another operator's lock.
 
-    Return the facts from before the change, which show the removed lock.
+    Return the facts from before the change, which show the removed lock. Without ``force``, raises ``Locked`` for
+    another operator's lock.
     """
 
     def script(facts: Facts) -> str:
@@ -43,7 +44,10 @@ def take_lock_off(shell: RootShell, who: str, *, force: bool = False) -> Facts:
 
 
 def _change_lock(shell: RootShell, who: str, script: Callable[[Facts], str], *, force: bool) -> Facts:
-    """Probe the lock and change it with ``script(facts)``. Start over if another operator changed it in between."""
+    """Probe the lock of a host, and change it with the program ``script(facts)``. Return the facts before the change.
+
+    Start over if another operator changed the lock in between.
+    """
     for _ in range(TRIES):
         before = probe_locks(shell)
         why_not = "" if force else locks.forbids(locks.operator_lock(before), who, datetime.now(UTC))

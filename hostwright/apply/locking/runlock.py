@@ -1,8 +1,8 @@
 """The lock of a run on a host, held as long as the run works on the host.
 
-A small program for root on the host holds the lock, over an exec channel of the run's connection. It ends with its
-standard input, for example when the connection is lost, or after ``LAPSES_S`` without a heartbeat. It answers each
-heartbeat, so that the controller can compute until when it holds the lock.
+A small program for root on the host holds the lock, over an exec channel of the run's connection. The program ends with
+its standard input, for example when the connection is lost, or after ``LAPSES_S`` without a heartbeat. It answers each
+heartbeat, so that the controller can compute until when the program holds the lock.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _KEEP = "; ".join(
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """Another holder of the lock, and the age in seconds of its last heartbeat, by the host's clock."""
+    """Another holder of a host's lock, and the age in seconds of its last heartbeat, by the host's clock."""
 
     held: Holder | None
     age_s: float
@@ -74,7 +74,7 @@ class HostLock:
     def acquire(
         cls, shell: RootShell, holder: Holder, *, wait_s: float = 0.0, notify: Callable[[str], None] = lambda _: None
     ) -> HostLock:
-        """Acquire the lock over ``shell``, on which sudo must have been tried before (see ``RootShell.stream``).
+        """Acquire the host's lock over ``shell``, on which sudo must have been tried before (see ``RootShell.stream``).
 
         Raises ``Locked`` with the holder's name if the lock is not free within ``wait_s`` seconds; ``notify`` receives
         a message during the wait. The call always waits for the lock of a dead or silent run (``LAPSE_WAIT_S``), and
@@ -100,7 +100,7 @@ class HostLock:
 
     @property
     def free_s(self) -> float:
-        """Whole seconds for which no run had held the lock before this one acquired it.
+        """Whole seconds for which no run had held the host's lock before this run acquired it.
 
         Zero if the last run did not release the lock (it was killed). Infinite if no run held the lock since the host
         booted.
@@ -109,18 +109,18 @@ class HostLock:
 
     @property
     def lost(self) -> bool:
-        """Whether the lock is lost or may be lost. Acquire it again before further work."""
+        """Whether the host's lock is lost or may be lost. If so, acquire it again before further work."""
         return self._keeper.lost
 
     def check(self) -> None:
-        """Raise ``HostError`` if the lock is lost or may be lost."""
+        """Raise ``HostError`` if the host's lock is lost or may be lost."""
         if self.lost:
             raise HostError(
                 self._keeper.host, f"the host's lock was lost ({self._keeper.why}); nothing more was started; run again"
             )
 
     def release(self) -> None:
-        """Release the lock, and wait up to ``RELEASE_S`` for the host. Idempotent; never raises."""
+        """Release the lock, and wait up to ``RELEASE_S`` for the host to confirm. Idempotent; never raises."""
         self._keeper.end()
 
     def __enter__(self) -> HostLock:
@@ -131,7 +131,7 @@ class HostLock:
 
 
 class Keeper:
-    """The controller's side of the program on the host that holds the lock: its input and its output.
+    """The controller's side of the program that holds a host's lock: the input and output of the program.
 
     The object is the standard input of the program (``transport.Readable``). At most one heartbeat is unanswered at a
     time. Its answer proves that the lock is held for ``LAPSES_S`` from the time when the heartbeat was sent.
@@ -154,7 +154,11 @@ class Keeper:
         self._thread.start()
 
     def settled(self, timeout_s: float) -> Busy | None:
-        """Wait for the lock. Return ``None`` once it is acquired, or its other holder."""
+        """Wait until the lock is acquired, and return ``None``. If it is not free, return its other holder.
+
+        Raises ``Unreachable`` if the host does not answer within ``timeout_s``, and the error with which the program
+        ended.
+        """
         with self._change:
             self._change.wait_for(lambda: self._heard or self._busy or self._error, timeout_s)
             if self._heard:
@@ -166,23 +170,23 @@ class Keeper:
 
     @property
     def lost(self) -> bool:
-        """Whether the lock is lost or may be lost."""
+        """Whether the host's lock is lost or may be lost."""
         with self._change:
             return self._error is not None or self._ending or now_s() - self._heard_s > LAPSES_S - MARGIN_S
 
     def stop(self) -> None:
-        """Make the program exit, which releases the lock."""
+        """Make the program on the host exit, which releases the lock."""
         with self._change:
             self._ending = True
             self._change.notify_all()
 
     def end(self) -> None:
-        """Make the program exit, and wait for that up to ``RELEASE_S``."""
+        """Make the program on the host exit, and wait for its end up to ``RELEASE_S``."""
         self.stop()
         self._thread.join(RELEASE_S)
 
     def read(self, size: int, /) -> bytes:  # noqa: ARG002 (a heartbeat is shorter than any size)
-        """Implement ``transport.Readable``: return a heartbeat at intervals, until ``stop``."""
+        """Return a heartbeat at intervals, until ``stop``. Implements ``transport.Readable``."""
         with self._change:
             self._change.wait_for(lambda: self._ending or (self._held and self._heard == self._sent))
             if self._sent:
@@ -210,7 +214,7 @@ class Keeper:
         self.stop()
 
     def _take(self, data: bytes) -> None:
-        """Parse the output of the program. Lines from a login shell are ignored."""
+        """Parse ``data``, the next output of the program on the host. Lines from a login shell are ignored."""
         *lines, rest = (self._rest + data).split(b"\n")
         self._rest = rest[-2 * locks.RECORD_CAP_BYTES :]
         with self._change:
@@ -234,12 +238,12 @@ class Keeper:
 
 
 def _lapse_s(busy: Busy, holder: Holder) -> float:
-    """Return the seconds to wait until another holder's lock has expired; 0 if it does not expire by itself."""
+    """Return the seconds to wait until the lock of another holder, ``busy``, expires; 0 if it never does."""
     if busy.held is not None and busy.held.run == holder.run:
         return OWN_WAIT_S
     return LAPSE_WAIT_S if locks.lapsing(busy.held, busy.age_s, holder) else 0.0
 
 
 def now_s() -> float:
-    """Return seconds of a clock that runs during suspend, because a resumed laptop has lost its locks."""
+    """Return the seconds of a clock that also runs during suspend. A laptop that resumes has lost its locks."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))

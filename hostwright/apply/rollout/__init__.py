@@ -1,1 +1,1 @@
-"""Runs on many hosts in parallel: batch size, order, failure limits."""
+"""Runs work on many hosts in parallel, within limits: batch size, canaries, maximum failures."""

@@ -1,4 +1,4 @@
-"""Applies a goal to many hosts in one run."""
+"""Applies a goal (the desired states of hosts) to many hosts in one run."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ def apply_goal(
     accept: Accept | None = None,
     open_executor: OpenExecutor | None = None,
 ) -> RunResults[Outcome]:
-    """Apply a goal to the hosts of a run.
+    """Apply a goal, the state that each host must reach, to the hosts of a run.
 
-    A host whose goal raises a ``HostError`` is not changed, and counts as failed. ``saved`` are plans shown earlier; a
-    host with a stale plan is not changed. ``ask`` is called once, before the run begins; each host is then changed
-    exactly as planned, or refused. ``accept`` checks each host that is as desired; on ``NotAccepted``, the host has
-    failed. ``open_executor`` creates the executor; the default is this process.
+    A host whose goal raises a ``HostError`` is not changed, and counts as failed. ``saved`` are plans shown to the
+    operator earlier; a host whose plan has changed since then is not changed. ``ask`` is called once, before the run
+    begins; each host is then changed exactly as planned, or refused. ``accept`` checks each host that is as desired; if
+    it raises ``NotAccepted``, the host has failed. ``open_executor`` creates the executor; the default is threads of
+    this process.
 
     Raises ``InputError`` for invalid limits, and ``Interrupted`` with the results so far after a second Ctrl-C. Errors
     of hosts are in the results.
@@ -75,9 +76,10 @@ def apply_goal(
 def apply_to(
     run: Run, name: str, goal: Goal = AS_WANTED, accept: Accept | None = None, ended: frozenset[str] | None = None
 ) -> Outcome:
-    """Apply a goal to one host, from opening its connection to closing it. Raises ``HostError``.
+    """Apply a goal to the host ``name``, from opening its connection to closing it.
 
-    ``accept`` is as in ``apply_goal``; ``ended`` is as in ``HostJob``.
+    ``accept`` is as in ``apply_goal``; ``ended`` is as in ``HostJob``. Raises ``HostError`` if the host did not reach
+    the goal.
     """
     run.refuse(name)
     target = run.targets.by_name[name]
@@ -92,7 +94,10 @@ def apply_to(
 
 
 def status_of(results: Results[Outcome]) -> int:
-    """Return the exit status of a run: 0 for as desired, 1 for failures, 3 for work that is left or not accepted."""
+    """Return the exit status of a run: 0 if all its hosts are as desired, 3 if a host has work left, 1 for failures.
+
+    Errors of hosts may have exit statuses of their own. The worst one counts.
+    """
     if results.errors:
         return worst(error.exit_status for error in results.errors)
     if results.untouched:

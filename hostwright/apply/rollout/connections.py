@@ -1,4 +1,4 @@
-"""The open root shells on many hosts. One call closes all of them."""
+"""The open root shells on the hosts of a run. One call closes all of them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CUT = "the run was interrupted; what runs on the host continues"
 
 
 class Connections:
-    """The open root shells of a run. Ctrl-C closes all of them."""
+    """Opens the root shells of a run, and closes all of them on Ctrl-C."""
 
     def __init__(self, password: Secret | None = None):
         self._password = password
@@ -36,7 +36,7 @@ class Connections:
         self._cut = False
 
     def connect(self, target: TargetHost) -> RootShell:
-        """Open a root shell on a host. A sudo password given for all hosts takes precedence over the inventory's."""
+        """Open a root shell on ``target``. The sudo password for all hosts takes precedence over the inventory's."""
         if self._cut:
             raise Stopped(target.name, CUT)
         with self._lock:
@@ -55,13 +55,13 @@ class Connections:
         return shell
 
     def detach(self) -> frozenset[str]:
-        """Give up the hosts whose first connection is still being opened. Return the names of these hosts."""
+        """Give up the hosts to which no connection has been opened yet. Return the names of these hosts."""
         with self._lock:
             self._left_alone = set(self._unreached)
             return frozenset(self._left_alone)
 
     def not_responding(self) -> frozenset[str]:
-        """Return the hosts whose first connection is being opened and that have sent nothing for ``QUIET_S``."""
+        """Return the hosts to which no connection has been opened yet and that have sent nothing for ``QUIET_S``."""
         with self._lock:
             return frozenset(name for name in self._unreached if self._allowances[name].silent_s() >= QUIET_S)
 
@@ -76,15 +76,15 @@ class Connections:
 
     @property
     def secrets(self) -> tuple[Secret, ...]:
-        """The secrets that must not be recorded: the sudo password given for all hosts."""
+        """The secrets of the run's connections that must not be recorded: the sudo password given for all hosts."""
         return (self._password,) if self._password else ()
 
     def password(self, target: TargetHost) -> Secret | None:
-        """Return the sudo password for a host: the one given for all hosts, else the one in the inventory."""
+        """Return the sudo password for ``target``: the one given for all hosts, else the one in the inventory."""
         return self._password or target.host.become_password
 
     def plan(self, target: TargetHost, emit: Emit = lambda _: None, *, desired: Desired | None = None) -> HostPlan:
-        """Probe and plan a host over its own connection. ``desired`` replaces the desired state of its stack."""
+        """Probe and plan ``target`` over a connection of its own. ``desired`` replaces its desired state."""
         wanted = desired or target.desired
         with self.connect(target) as shell:
             facts = observe(shell, wanted)

@@ -1,7 +1,7 @@
 """Lists the work and data that a run would disturb or delete, and records the plans that the operator approved.
 
-While the operator is asked, no host is locked. Each host is planned again under its lock (``HostApply``), and changed
-only if its plan is the same.
+While the operator is asked, no host is locked. Later, ``HostApply`` plans each host again under its lock, and changes
+the host only if its plan is still the same.
 """
 
 from __future__ import annotations
@@ -26,20 +26,23 @@ NAMED = 5  #: maximum number of users that are listed for each host (our choice)
 
 
 class Ask(Protocol):
-    """Asks the operator to approve the consequences of a run. Raises an error for any answer but yes."""
+    """Asks the operator to approve the consequences of a run. Raises an error for any answer other than yes."""
 
     def __call__(self, consequences: Sequence[str], hosts: int) -> None:
-        """Ask the operator once. If ``consequences`` is empty, ask nothing."""
+        """Ask the operator once to approve ``consequences``; if empty, ask nothing.
+
+        ``hosts`` is the number of hosts in the run.
+        """
 
 
 def unasked(what: str) -> InputError:
-    """Return the error for an action that was not approved, if no terminal exists to ask on. ``what`` names it."""
+    """Return the error for the action ``what``, which was not approved, because no terminal exists to ask on."""
     sentence = f"{what}; pass --yes or set {YES_VARIABLE}=1, since no terminal exists to ask on; nothing was changed"
     return InputError(sentence, "--yes")
 
 
 def plan_each(targets: Targets, connections: Connections, goal: Goal = AS_WANTED) -> Results[HostPlan]:
-    """Probe and plan each host; nothing is changed. Errors of hosts are in the results."""
+    """Probe and plan each host of ``targets`` for a goal, without any changes. Errors of hosts are in the results."""
     by_name = targets.by_name
 
     def of_host(name: str) -> HostPlan:
@@ -49,7 +52,7 @@ def plan_each(targets: Targets, connections: Connections, goal: Goal = AS_WANTED
 
 
 def consent(run: Run, goal: Goal, *, saved: Mapping[str, Plan], ask: Ask | None) -> Consent:
-    """Plan the hosts of a run and ask the operator once.
+    """Plan the hosts of a run and ask the operator once. Return the approved plans.
 
     A host with a ``saved`` plan is approved with that plan. Without ``ask``, or with ``--yes``, no question is asked
     and nothing is planned. Raises the exceptions of ``ask``.
@@ -72,7 +75,7 @@ def consent(run: Run, goal: Goal, *, saved: Mapping[str, Plan], ask: Ask | None)
 
 
 def removed(plans: Iterable[HostPlan]) -> Iterator[str]:
-    """Yield one sentence that lists the roles to remove and the affected hosts."""
+    """Yield one sentence that lists the roles to remove and the number of affected hosts, if ``plans`` remove any."""
     gone = [each for each in plans if each.plan.roles and not each.plan.refusals]
     if gone:
         roles = dict.fromkeys(role.role for each in gone for role in each.plan.roles)
@@ -80,7 +83,7 @@ def removed(plans: Iterable[HostPlan]) -> Iterator[str]:
 
 
 def consequences(plans: Iterable[HostPlan], request: Request, *, local: Collection[str] = ()) -> Iterator[str]:
-    """Return sentences that describe all reboots, killed processes and permanent deletions.
+    """Return sentences that describe all reboots, killed processes and permanent deletions of ``plans``.
 
     Without ``--drain`` or ``--force``, a busy host is left out, because its plan is refused later. A ``local`` host is
     never rebooted.
@@ -102,10 +105,10 @@ def consequences(plans: Iterable[HostPlan], request: Request, *, local: Collecti
 
 
 def folded(found: Mapping[str, Iterable[str]]) -> Iterator[str]:
-    """Yield each sentence with its hosts inserted at the first ``{}``."""
+    """Yield each sentence in ``found`` with its hosts inserted at the first ``{}``."""
     return (sentence.replace("{}", counted(hosts), 1) for sentence, hosts in found.items())
 
 
 def _plain(text: str) -> str:
-    """Return a text from a host as one line in which ``{}`` is escaped."""
+    """Return ``text``, which a host has sent, as one line in which ``{}`` is escaped."""
     return one_line(text).replace("{}", "{ }")

@@ -25,7 +25,7 @@ TIMEOUT_S = 60.0  #: time limit in seconds of one poll of a host's jobs
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """The observations of a run on one host. ``run`` is empty if no run worked on the host.
+    """The observations on one host while a run worked on it. ``run`` is empty if no run worked on the host.
 
     ``failed`` are the roles whose jobs failed or were lost; ``done`` are the roles whose jobs succeeded.
     """
@@ -38,7 +38,7 @@ class Followed:
 
 
 def follow_each(run: Run) -> Results[Followed]:
-    """Follow the current run on each host until it has ended there. Errors of hosts are in the results."""
+    """Follow the run that works on each host until that run has ended there. Errors of hosts are in the results."""
     by_name, connections = run.targets.by_name, run.connections
 
     def of_host(name: str) -> Followed:
@@ -53,7 +53,7 @@ def follow_each(run: Run) -> Results[Followed]:
 
 
 class _Following:
-    """Follows the run on one host."""
+    """Follows the run that works on one host."""
 
     def __init__(self, run: Run, connection: HostConnection):
         self._connection, self._emit = connection, run.emit
@@ -63,7 +63,7 @@ class _Following:
         self._run = self._operator = ""
 
     def to_the_end(self) -> Followed:
-        """Poll the host until neither the run nor any of its jobs is left on it."""
+        """Poll the host until neither the run nor any of the run's jobs is left on the host."""
         pause = threading.Event()
         while self._look():
             pause.wait(LOOK_S)
@@ -72,7 +72,7 @@ class _Following:
         return self._ended()
 
     def _look(self) -> bool:
-        """Poll the host once, and follow its new jobs. Return whether the run is still active."""
+        """Poll the host once, and follow new jobs of the run. Return whether the run is still active on the host."""
         probes = (locks.RUN_LOCK, jobs.RUNNING)
         facts = self._connection.use(lambda shell: ask(shell, probes, timeout_s=TIMEOUT_S))
         holder, running = locks.run_lock(facts), jobs.running(facts)

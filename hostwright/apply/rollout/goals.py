@@ -1,4 +1,4 @@
-"""The goals that a run can have for its hosts."""
+"""The goals of runs: the states that their hosts must reach."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ class Goal(Protocol):
     """The goal of a run: the state that each of its hosts must reach."""
 
     def desired(self, target: TargetHost) -> Desired:
-        """Return the desired state of the host. Raises ``HostError`` for a host that must not be changed."""
+        """Return the desired state of the host ``target``. Raises ``HostError`` if the host must not be changed."""
 
     def departs(self, target: TargetHost) -> bool:
-        """Return whether Hostwright's own files on the host are also removed (``HostJob.departs``)."""
+        """Return whether the run also removes Hostwright's own files from the host (``HostJob.departs``)."""
 
 
 class AsWanted:
-    """The goal that every host matches its stack and its roles; used by ``provision``."""
+    """The goal that every host matches its stack and its roles; ``provision`` uses it."""
 
     def desired(self, target: TargetHost) -> Desired:
-        """Return all states of the host's roles."""
+        """Return the desired state with all states of the host's roles."""
         return target.desired
 
     def departs(self, target: TargetHost) -> bool:  # noqa: ARG002 - the same for all hosts
-        """Return ``False``, because Hostwright's own files stay."""
+        """Return ``False``, because Hostwright's own files stay on the host."""
         return False
 
 
@@ -39,7 +39,7 @@ AS_WANTED: Goal = AsWanted()
 
 @dataclass(frozen=True)
 class OnlyStates:
-    """The goal that every host has these states of one role and keeps all others; used by verbs of roles."""
+    """The goal that every host has ``states`` of one role and keeps all others; verbs of roles use it."""
 
     role: str
     states: tuple[Resource, ...]
@@ -47,12 +47,12 @@ class OnlyStates:
     artifacts: Mapping[str, Artifact] = field(default_factory=dict)
 
     def desired(self, target: TargetHost) -> Desired:
-        """Return only these states, with a stack that includes their files."""
+        """Return the desired state with only these states, and a stack that includes their files."""
         stack = target.stack.model_copy(update={"artifacts": {**target.stack.artifacts, **self.artifacts}})
         return Desired(
             target.name, stack, (DesiredRole(self.role, (), self.states),), apart=True, occupancy=target.occupancy
         )
 
     def departs(self, target: TargetHost) -> bool:  # noqa: ARG002 - the same for all hosts
-        """Return ``False``, because Hostwright's own files stay."""
+        """Return ``False``, because Hostwright's own files stay on the host."""
         return False

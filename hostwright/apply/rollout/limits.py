@@ -1,6 +1,6 @@
-"""The limits of a run (batch size, canaries, maximum failures) and the scheduler that chooses the next hosts from them.
+"""The limits of a run (batch size, canaries, maximum failures), and the scheduler that chooses the next hosts.
 
-This module uses no host, thread or clock.
+This module connects to no host, starts no thread and reads no clock.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _AMOUNT = re.compile(r"([0-9]{1,9})|([0-9]{1,3}(?:\.[0-9]{1,6})?) ?%")
 
 
 def window(hosts: int) -> int:
-    """Return the maximum number of parallel hosts, from ``MAX_PARALLEL`` and the limit of open files."""
+    """Return how many of ``hosts`` may run in parallel, by ``MAX_PARALLEL`` and the limit of open files."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files == resource.RLIM_INFINITY:
         return max(1, min(hosts, MAX_PARALLEL))
@@ -53,8 +53,9 @@ def read_limits(request: Request, hosts: int, most: int | None = None) -> Limits
     """Return the limits from ``--canary``, ``--batch`` and ``--max-fail`` for a run of ``hosts`` hosts.
 
     At most ``most`` hosts run in parallel; the default is ``window``. Each option is empty, a number of hosts, or a
-    share such as ``10%``. Empty means: no canary, as many in parallel as possible, any number may fail. Shares of
-    ``canary`` and ``batch`` are rounded up, a share of ``max_fail`` down. Raises ``InputError`` that names the option.
+    share such as ``10%``. Empty means: no canary, as many hosts in parallel as possible, any number may fail. Shares of
+    ``canary`` and ``batch`` are rounded up, a share of ``max_fail`` down. Raises ``InputError`` that names an invalid
+    option.
 
     >>> read_limits(Request(canary="1", batch="10%", max_fail="5%"), 42)
     Limits(canary=1, batch=5, max_fail=2)
@@ -73,7 +74,7 @@ def read_limits(request: Request, hosts: int, most: int | None = None) -> Limits
 
 
 def _amount(option: str, text: str, hosts: int) -> Fraction | None:
-    """Return the exact number of hosts that a number or share means; ``None`` for an empty text."""
+    """Return the exact number of hosts that ``text``, a number or a share of ``hosts``, means. ``None`` if empty."""
     if not text.strip():
         return None
     match = _AMOUNT.fullmatch(text.strip())
@@ -83,7 +84,7 @@ def _amount(option: str, text: str, hosts: int) -> Fraction | None:
 
 
 class Scheduler:
-    """The waiting, running and failed hosts of one run. It chooses the hosts that begin next.
+    """The waiting and running hosts of one run, and its failures so far. Chooses the hosts that begin next.
 
     Not thread-safe. ``ceiling`` limits the running hosts; it may change as workers join and leave.
     """
@@ -102,21 +103,21 @@ class Scheduler:
 
     @property
     def running(self) -> tuple[str, ...]:
-        """The running hosts, in the order in which they began."""
+        """The hosts on which work is running, in the order in which their work began."""
         return tuple(self._running)
 
     @property
     def untouched(self) -> tuple[str, ...]:
-        """The hosts that have not begun, in the order in which they would begin."""
+        """The hosts on which work has not begun, in the order in which it would begin."""
         return tuple(self._waiting)
 
     @property
     def over(self) -> bool:
-        """Whether no host is running and no host will begin."""
+        """Whether the run is over: no work is running on any host, and none will begin."""
         return not self._running and (bool(self.because) or not self._waiting)
 
     def begin(self, silent: Collection[str], not_responding: Collection[str] = ()) -> tuple[str, ...]:
-        """Return the hosts that begin now, and count them as running.
+        """Return the hosts on which work begins now, and count them as running.
 
         Other hosts may use the slots of ``silent`` hosts, and a few slots of ``not_responding`` hosts, which have sent
         nothing since the start of their connection.
@@ -128,10 +129,10 @@ class Scheduler:
         return tuple(begun)
 
     def _may_begin(self, host: str, silent: Collection[str], not_responding: Collection[str]) -> bool:
-        """Return whether a slot is free for this host.
+        """Return whether ``host`` may begin: a slot of the batch is free, and no canary must come first.
 
-        The slot of a silent host is released only if all silent hosts may fail. In a network outage, the run must not
-        continue host by host. Slots of canaries are never released.
+        The slot of a silent host is released only if the run may continue when all silent hosts fail. So in a network
+        outage, the run does not continue host by host. Slots of canaries are never released.
         """
         if self.because or len(self._running) >= self.ceiling:
             return False
@@ -146,7 +147,7 @@ class Scheduler:
         return len(self._running) - lent < batch
 
     def end(self, host: str, result: str) -> None:
-        """Record the end of a running host with a result of ``events.RESULTS``.
+        """Record that the work on a running host ended with ``result``, one of ``events.RESULTS``.
 
         ``failed``, ``locked``, ``unreachable`` and ``stopped`` affect other hosts; all other results are good. After a
         locked canary, the next host becomes a canary.
@@ -168,11 +169,11 @@ class Scheduler:
             self._canaries.discard(host)
 
     def _replace_canary(self, host: str) -> None:
-        """Make the next waiting host a canary, in place of a locked canary."""
+        """If the locked ``host`` is a canary, make the next waiting host a canary in its place."""
         if host in self._canaries:
             self._canaries.remove(host)
             self._canaries.update([name for name in self._waiting if name not in self._canaries][:1])
 
     def halt(self, because: str) -> None:
-        """Begin no further hosts. Only the first reason (``because``) is kept."""
+        """Begin no further hosts, for the reason ``because``. Only the first reason is kept."""
         self.because = self.because or because

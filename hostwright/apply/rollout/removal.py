@@ -1,4 +1,4 @@
-"""Removes roles from many hosts. The hosts' own records show which former stacks to remove."""
+"""Removes roles from many hosts. The records on each host show which former stacks to remove."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ RECORDS = (release.RELEASE, release.FORMERS)  #: probes for the records of a hos
 
 @dataclass(frozen=True)
 class Former:
-    """The former stacks and roles of one host, from the records on the host. ``notes`` are for the operator."""
+    """The former stacks of one host and its roles to remove, from the host's records.
+
+    ``notes`` are for the operator.
+    """
 
     name: str
     desired: tuple[Desired, ...] = ()
@@ -34,13 +37,13 @@ class Former:
 
 @dataclass(frozen=True)
 class Formers:
-    """The former stacks and roles of hosts, and the errors of hosts whose records could not be read."""
+    """The former stacks and roles of hosts, by host, and the errors of hosts whose records could not be read."""
 
     found: Mapping[str, Former]
     errors: Mapping[str, HostError]
 
     def of(self, name: str) -> Former:
-        """Return the former stacks of a host. Raises ``HostError`` if its records could not be read."""
+        """Return the former stacks of the host ``name``. Raises ``HostError`` if its records could not be read."""
         if name in self.found:
             return self.found[name]
         raise self.errors.get(name) or Stopped(name, CUT)
@@ -55,19 +58,19 @@ class Removal:
     notes: tuple[str, ...] = ()  #: messages that the operator receives before the run
 
     def desired(self, target: TargetHost) -> Desired:
-        """Return the desired state of a host without these roles and without leftovers of former stacks."""
+        """Return the desired state of a host without the roles to remove and without leftovers of former stacks."""
         former = self.formers.of(target.name)
         also = self.roster.also(target, former.off)
         now = also.having(also.stack)
         return removal_of(now.desired, former.desired, now.rest.desired)
 
     def departs(self, target: TargetHost) -> bool:
-        """Return whether every role is removed, and this machine has a copy of all former stacks of the host."""
+        """Return whether every role of the host is removed, and this machine has a copy of all of its former stacks."""
         return whole(target) and self.formers.of(target.name).known
 
 
 def removal(roster: Roster, targets: Targets, connections: Connections) -> Removal:
-    """Return the goal to remove the targets' roles. Reads the records of all hosts."""
+    """Return the goal to remove the roles of ``targets``. Reads the release records of all hosts."""
     formers = probe_formers(roster, targets, connections)
     going = [role for role in roster.roles if any(role in target.roles for target in targets)]
     seen = tuple(note for former in formers.found.values() for note in former.notes)
@@ -76,12 +79,12 @@ def removal(roster: Roster, targets: Targets, connections: Connections) -> Remov
 
 
 def whole(target: TargetHost) -> bool:
-    """Return whether the target includes every role of its host."""
+    """Return whether ``target`` includes every role of its host."""
     return {role.name for role in target.of_host} == {role.name for role in target.roles}
 
 
 def probe_formers(roster: Roster, targets: Targets, connections: Connections) -> Formers:
-    """Read the records of former stacks from the hosts: one exec channel per host, without root."""
+    """Read the records of former stacks from the hosts of ``targets``, each over one exec channel without root."""
     by_name = {target.name: target for target in targets}
 
     def of_host(name: str) -> Former:
@@ -102,7 +105,7 @@ def probe_formers(roster: Roster, targets: Targets, connections: Connections) ->
 
 
 def _former(target: TargetHost, records: Sequence[Mapping[str, Any]]) -> Former:
-    """Return the former stacks that the records of one host name."""
+    """Return the former stacks that ``records``, the release records of one host, name."""
     digests = {release.digest_of(record): record for record in records if not release.about(record, target.stack)}
     try:
         stacks = {digest: stackstore.find(digest, target.kinds) for digest in digests}
@@ -123,7 +126,7 @@ def _former(target: TargetHost, records: Sequence[Mapping[str, Any]]) -> Former:
 
 
 def what_stays(roles: Sequence[Role], going: Sequence[Role]) -> Iterator[str]:
-    """Yield a warning for each role that stays although it needs a role that is removed."""
+    """Yield a warning for each role in ``roles`` that stays although it needs one of the removed roles, ``going``."""
     for role in roles:
         needed = ", ".join(one.name for need in role.needs for one in providers(need, roles) if one in going)
         if needed and role not in going:

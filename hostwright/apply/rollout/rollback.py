@@ -1,4 +1,4 @@
-"""Finds the release to which each host can be rolled back, from the records on the hosts."""
+"""Finds the release (stack and roles) to which each host can be rolled back, from the records on the hosts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RECORDS = (release.RELEASE, release.FORMERS)  #: probes for the records of a hos
 
 @dataclass(frozen=True)
 class WayBack:
-    """The release to which one host can be rolled back."""
+    """The release to which one host can be rolled back: the host before (``now``) and after the rollback (``back``)."""
 
     now: TargetHost  #: the host with the stack from the inventory
     back: TargetHost  #: the same host and variables with the stack and the layers of the release record
@@ -31,7 +31,10 @@ class WayBack:
 
 
 def ways_back(targets: Sequence[TargetHost], connections: Connections, to: str = "") -> Results[WayBack]:
-    """Find the rollback release of each host in its records: one exec channel per host, without root."""
+    """Find the release to which each of ``targets`` can be rolled back, from the records on the hosts.
+
+    Each host is read over one exec channel without root. ``to`` is as in ``way_back``.
+    """
     by_name = {target.name: target for target in targets}
 
     def of_host(name: str) -> WayBack:
@@ -43,10 +46,11 @@ def ways_back(targets: Sequence[TargetHost], connections: Connections, to: str =
 
 
 def way_back(target: TargetHost, facts: Facts, to: str = "") -> WayBack:
-    """Return the rollback release of a host with these facts. Raises ``Refused`` with a list of the host's records.
+    """Return the release to which a host with these facts can be rolled back.
 
     The default is the latest verified release that differs from the inventory: the current record after an unfinished
-    upgrade, else the latest former one. ``to`` is a stack's name, or the beginning of a date or digest.
+    upgrade, else the latest former record. ``to`` is a stack's name, or the beginning of a date or digest. Raises
+    ``Refused`` with a list of the host's records if none of them matches.
     """
     if sentence := release.refusal(facts):
         raise Refused(target.name, sentence)
@@ -69,7 +73,10 @@ def _named(record: Mapping[str, Any], to: str) -> bool:
 
 
 def _stack_of(target: TargetHost, record: Mapping[str, Any]) -> Stack:
-    """Return this machine's copy of the stack that a record names, if it passes the rules of this version."""
+    """Return this machine's copy of the stack that ``record`` names.
+
+    Raises ``Refused`` if no copy exists, or if the stack breaks a rule of this version.
+    """
     try:
         stack = stackstore.find(release.digest_of(record), target.kinds)
     except InputError as error:
@@ -96,6 +103,6 @@ def _no_record(target: TargetHost, records: Sequence[Mapping[str, Any]], to: str
 
 
 def _said(record: Mapping[str, Any]) -> str:
-    """Return a short description of a release record. The stack's name is text from the host."""
+    """Return a short description of the release record ``record``. The stack's name in it is text from the host."""
     digest = release.digest_of(record)[:12] or "without a digest"
     return f"{printable(str(record.get('stack', '')))[:80]} ({release.at_of(record) or 'no date'}, {digest})"

@@ -1,8 +1,8 @@
 """Runs work on many hosts in parallel; no host waits for another.
 
-One loop in the caller's thread decides which host begins and when the run stops. An executor (``HostExecutor``) works
-on the hosts: threads of this process, or workers on other machines. Futures and signals only put messages into the
-loop's inbox, so no lock is needed and no interruption is lost.
+One loop in the caller's thread decides on which host work begins and when the run stops. An executor (``HostExecutor``)
+works on the hosts: threads of this process, or workers on other machines. Futures and signals only put messages into
+the loop's inbox, so no lock is needed and no interruption is lost.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ BROKEN_OFF = "an internal error of Hostwright ended the run"
 
 @dataclass(frozen=True, slots=True)
 class Results(Generic[T]):
-    """The result of each host in the order of ``names``: a value, an error, or neither.
+    """The results of work on the hosts ``names``, in this order: a value or an error for each host that began.
 
-    ``untouched`` are the hosts that never began, because the run had stopped. ``stopped_because`` is the reason, or
-    empty if the run covered all hosts.
+    ``untouched`` are the hosts on which no work began, because the run had stopped. ``stopped_because`` is the reason;
+    it is empty if the run covered all hosts.
     """
 
     values: tuple[T, ...]
@@ -63,8 +63,8 @@ class Results(Generic[T]):
 class Interrupted(KeyboardInterrupt):
     """The operator interrupted the work on hosts.
 
-    ``results`` are the results so far: a running host has ``Stopped`` among the errors. ``ended`` is the return value
-    that the work would have built from these results.
+    ``results`` are the results so far: a host with unfinished work has ``Stopped`` among the errors. ``ended`` is the
+    value that the interrupted function would have returned for these results.
     """
 
     def __init__(self, results: Results[Any]):
@@ -74,7 +74,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 def result_of(error: HostError) -> str:
-    """Return the result that an error means: ``locked``, ``unreachable``, ``stopped`` or ``failed``.
+    """Return the result that stands for ``error``: ``locked``, ``unreachable``, ``stopped`` or ``failed``.
 
     If several roles of a host failed, the worst result counts.
     """
@@ -96,13 +96,13 @@ def on_each(
     at_once: int = 0,
     on_result: Callable[[T | HostError], None] = lambda _: None,
 ) -> Results[T]:
-    """Call ``work(host)`` for each host in parallel. An error of one host is recorded and stops no other.
+    """Call ``work(host)`` for each host in parallel. An error of one host is recorded and does not stop other hosts.
 
     ``on_result`` receives each result at once, except the results of Ctrl-C. ``at_once`` limits the number of parallel
     hosts; 0 means ``window``.
 
-    On Ctrl-C, no more hosts begin, ``stop`` is called to close the connections, and ``Interrupted`` is raised; jobs on
-    the hosts continue. Unexpected errors become ``Unforeseen`` errors of their host.
+    On Ctrl-C, work on no more hosts begins, ``stop`` is called to close the connections, and ``Interrupted`` is raised;
+    jobs on the hosts continue. Unexpected errors become ``Unforeseen`` errors of their host.
     """
     most = window(len(names))
     limits = Limits(canary=0, batch=min(at_once or most, most), max_fail=len(names))
@@ -152,11 +152,11 @@ def roll_out(
 
 @dataclass(frozen=True, slots=True)
 class _Interrupted:
-    """The message that Ctrl-C or SIGTERM was received."""
+    """The message to the loop that Ctrl-C or SIGTERM was received."""
 
 
 class _Rollout(Generic[T]):
-    """The loop of one run over its hosts."""
+    """The loop that runs the work of one run on its hosts."""
 
     def __init__(
         self,
@@ -186,7 +186,7 @@ class _Rollout(Generic[T]):
         self._listed = False
 
     def run(self) -> Results[T]:
-        """Run the loop until all hosts have ended, and return their results."""
+        """Run the loop until the work on all hosts has ended, and return the results."""
         with interruptions(lambda: self._inbox.put(_Interrupted())):
             try:
                 self._loop()
@@ -225,11 +225,14 @@ class _Rollout(Generic[T]):
                 self._take(message)
 
     def _note_end(self, host: str, future: Future[T]) -> None:
-        """Queue the end of the work on a host. Called in any thread."""
+        """Queue the end of the work on ``host``. Any thread may call this."""
         self._inbox.put(WorkEnded(host, future))
 
     def _next(self) -> WorkEnded[T] | _Interrupted | None:
-        """Return the next message, or ``None`` after ``TICK_S``."""
+        """Return the next message in the inbox.
+
+        ``None`` if no message arrives within ``TICK_S``, or if the message is about a host that already has a result.
+        """
         try:
             message = self._inbox.get(timeout=TICK_S)
         except Empty:
@@ -274,7 +277,7 @@ class _Rollout(Generic[T]):
             self._end_cut(host, Stopped(host, LEFT_ALONE))
 
     def _list_untouched(self) -> None:
-        """After a stop, report each host that has not begun as ``untouched``."""
+        """After the run has stopped, report once each host on which no work has begun as ``untouched``."""
         if self._scheduler.because and not self._listed:
             self._listed = True
             for host in self._scheduler.untouched:
@@ -283,7 +286,7 @@ class _Rollout(Generic[T]):
     def _cut(self, because: str) -> None:
         """Close the connections, wait up to ``CUT_S``, and set a result for every host.
 
-        Another Ctrl-C ends the wait.
+        ``because`` is the reason why the run stops. Another Ctrl-C ends the wait.
         """
         self._scheduler.halt(because)
         cutter = threading.Thread(target=self._stop, name="cut", daemon=True)
@@ -300,7 +303,7 @@ class _Rollout(Generic[T]):
         self._list_untouched()
 
     def _take_cut(self, ended: WorkEnded[T]) -> None:
-        """Process the end of a host whose connection was closed by ``_cut``."""
+        """Set the result of a host whose work ended after ``_cut`` has closed its connection."""
         host, error = ended.host, ended.error
         if error is not None:
             result, sentence = _verdict(error)
@@ -323,7 +326,7 @@ class _Rollout(Generic[T]):
 
 
 def _of_host(host: str, error: BaseException, sentence: str) -> HostError:
-    """Convert any error of a host's work to a ``HostError``."""
+    """Convert ``error``, any error of a host's work, to a ``HostError``. ``sentence`` is the message of a new one."""
     if isinstance(error, HostError):
         return error
     ours = HostError(host, sentence)
@@ -332,7 +335,7 @@ def _of_host(host: str, error: BaseException, sentence: str) -> HostError:
 
 
 def _verdict(error: BaseException) -> tuple[str, str]:
-    """Return the result (``events.RESULTS``) and the message that an error means."""
+    """Return the result (one of ``events.RESULTS``) and the message for ``error``, an error of a host's work."""
     if isinstance(error, HostError):
         return result_of(error), error.sentence
     if isinstance(error, HostwrightError):

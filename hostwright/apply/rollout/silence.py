@@ -1,7 +1,7 @@
 """Reports hosts that do not answer, long before their timeouts expire.
 
-All events of a run pass through one ``Silence``. A host that sends nothing after ``Waiting`` is reported as ``Silent``.
-During a job, a reboot or a drain, a host may stay quiet: a driver build prints nothing for minutes.
+All events of a run pass through one ``Silence``. A host from which no event arrives after ``Waiting`` is reported as
+``Silent``. During a job, a reboot or a drain, a host may stay quiet: a driver build prints nothing for minutes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LEAVE_S = 1.0  #: seconds to wait at the end of a run for a view that is blocked
 
 @dataclass(slots=True)
 class _Wait:
-    """A wait for one host: the awaited thing, its start, the time of the next report, and whether it was reported."""
+    """A wait for one host: its purpose, its start, the time of the next report, and whether it was reported."""
 
     what: str
     since_s: float
@@ -42,7 +42,8 @@ class Silence:
     connection attempt, continues one silence. A wait for something else proves that the host made progress.
 
     Before a host was observed, every wait counts. Afterwards, only waits for ``CONTACT`` count, because a reboot or a
-    drain may take hours. Such a host keeps its slot, so that a batch of two never has ten hosts out of service.
+    drain may take hours. During such a long wait, a host keeps its slot, so that a batch of two never has ten hosts out
+    of service.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class Silence:
         self._ticker.join(LEAVE_S)
 
     def __call__(self, event: Event) -> None:
-        """Process an event, and pass it on to ``emit``."""
+        """Record the waits and progress that ``event`` shows, and pass ``event`` on to ``emit``."""
         if self._ended.is_set():
             return
         with self._lock:
@@ -79,12 +80,12 @@ class Silence:
         self._emit(event)
 
     def hosts(self) -> frozenset[str]:
-        """Return the hosts that were reported as silent and have sent nothing since the report."""
+        """Return the hosts that were reported as silent and from which no event has arrived since the report."""
         with self._lock:
             return frozenset(host for host, wait in self._waits.items() if wait.named)
 
     def name_silent(self) -> None:
-        """Report each host that has been silent for ``NAMED_AFTER_S``."""
+        """Report each host that has been silent for ``NAMED_AFTER_S``, and again for as long as it stays silent."""
         now_s = self._clock()
         silent = []
         with self._lock:

@@ -1,1 +1,1 @@
-"""Plans that are saved to a file and may be signed."""
+"""Saves plans to files, with an optional signature, and reads them."""

@@ -1,7 +1,7 @@
-"""Plans in a file: written by ``plan --out``, read by ``provision --plan``, and refused if another version wrote them.
+"""Plans in a file: ``plan --out`` writes them, ``provision --plan`` reads them. Another version's file is refused.
 
-A plan is applied only if it equals a new plan, so old formats need no support. If a site requires it, the file has a
-signature beside it (``signing``).
+A saved plan is applied only if it equals a new plan, so old formats need no support. If a site requires it, the file
+has a signature beside it (``signing``).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class _SavedPlans:
 
 
 def save(path: Path, plans: Iterable[Plan], redactor: Redactor, signed: Signing = UNSIGNED) -> None:
-    """Write plans without secrets to a private file, and their signature beside it if a key is configured.
+    """Write ``plans`` without secrets to a private file, and a signature beside it if ``signed`` has a key.
 
     Raises ``InputError`` if the file cannot be written or signed, or if ``signed.signers`` do not accept the signature.
     """
@@ -55,7 +55,7 @@ def save(path: Path, plans: Iterable[Plan], redactor: Redactor, signed: Signing 
 
 
 def load(path: Path, signers: Sequence[Path] = ()) -> dict[str, Plan]:
-    """Return the plans in a file, by host.
+    """Return the plans in the file ``path``, by host.
 
     Raises ``InputError`` for an unreadable or invalid file, or unless every file of ``signers`` accepts its signature.
     """
@@ -72,7 +72,10 @@ def load(path: Path, signers: Sequence[Path] = ()) -> dict[str, Plan]:
 
 
 def load_for(hosts: Iterable[str], path: Path, signers: Sequence[Path] = ()) -> dict[str, Plan]:
-    """Return the plans in a file. Raises ``InputError`` as ``load`` does, and if one of ``hosts`` has no plan."""
+    """Return the plans in the file ``path``, by host.
+
+    Raises ``InputError`` as ``load`` does, and if one of ``hosts`` has no plan.
+    """
     plans = load(path, signers)
     missing = [host for host in hosts if host not in plans]
     if missing:
@@ -81,7 +84,7 @@ def load_for(hosts: Iterable[str], path: Path, signers: Sequence[Path] = ()) -> 
 
 
 def _fault(document: Mapping[str, Any]) -> str:
-    """Return the error message for an invalid file."""
+    """Return the error message for ``document``, the content of an invalid file of saved plans."""
     schema = document.get("schema", 1)
     if isinstance(schema, int) and schema > SCHEMA:
         return "was saved by a newer Hostwright; upgrade Hostwright here, or make a plan with this one"

@@ -1,4 +1,4 @@
-"""Signatures of saved plans with ssh-keygen: created by ``plan --out``, required by ``provision --plan``.
+"""Signatures of saved plans with ssh-keygen: ``plan --out`` creates them, ``provision --plan`` requires them.
 
 ``hostwright_plan_key`` is the key of the machine that saves plans; ``hostwright_plan_signers`` is a file of trusted
 keys (ssh-keygen(1), ALLOWED SIGNERS). A namespace limits a signature to this purpose.
@@ -28,16 +28,20 @@ PRINCIPALS = 16  #: maximum number of principals to try for one signing key
 
 @dataclass(frozen=True, slots=True)
 class Signing:
-    """The key with which this machine signs plans, and the files of signers. All signers must accept a signature."""
+    """The key with which this machine signs plans, and the files of trusted signers.
+
+    Every file of ``signers`` must accept a signature.
+    """
 
     key: Path | None = None
     signers: tuple[Path, ...] = ()
 
 
 def signing_of(hosts: Iterable[Host], root: Path) -> Signing:
-    """Return the signing settings of these hosts.
+    """Return the settings for signed plans in the variables of ``hosts``.
 
-    Relative paths are below the site's ``root``. Raises ``InputError``.
+    Relative paths are below the site's ``root``. Raises ``InputError`` if a setting is invalid, or if the hosts have
+    several keys.
     """
     keys: dict[Path, str] = {}
     signers: dict[Path, str] = {}
@@ -58,7 +62,7 @@ def signing_of(hosts: Iterable[Host], root: Path) -> Signing:
 
 
 def read_signing(host: Host) -> None:
-    """Check a host's variables about signed plans. Raises ``InputError`` for an unknown or invalid one."""
+    """Check a host's variables about signed plans. Raises ``InputError`` for an unknown or invalid variable."""
     for name in (name for name in host.vars if name.startswith("hostwright_plan")):
         value = host.get(name)
         if name not in (KEY, SIGNERS):
@@ -68,7 +72,7 @@ def read_signing(host: Host) -> None:
 
 
 def check_can_sign(signing: Signing, path: Path) -> None:
-    """Raise ``InputError``, before any host is probed, if plans cannot be signed as the site requires."""
+    """Raise ``InputError``, before any host is probed, if plans in ``path`` cannot be signed as the site requires."""
     if signing.key is None:
         if signing.signers:
             raise InputError(f"{SIGNERS} requires signed plans, but this machine has no key; set {KEY}", str(path))
@@ -83,12 +87,12 @@ def check_can_sign(signing: Signing, path: Path) -> None:
 
 
 def signature_path(path: Path) -> Path:
-    """Return the path of the signature beside a saved plan."""
+    """Return the path of the signature beside the file of saved plans ``path``."""
     return path.with_name(path.name + SUFFIX)
 
 
 def sign(content: bytes, key: Path) -> bytes:
-    """Return the signature of a file's content. Raises ``InputError`` with ssh-keygen's message."""
+    """Return the signature of ``content`` with ``key``. Raises ``InputError`` if ssh-keygen fails."""
     done = _keygen(["sign", "-f", str(key), "-n", NAMESPACE], content)
     if done.returncode != 0:
         raise InputError(f"{KEY}: {key} cannot sign: {_last(done)}")
@@ -96,7 +100,10 @@ def sign(content: bytes, key: Path) -> bytes:
 
 
 def verify(path: Path, content: bytes, signers: Sequence[Path]) -> None:
-    """Check the signature beside a saved plan. Raises ``InputError`` unless every file of ``signers`` accepts it."""
+    """Check the signature beside the file of saved plans ``path``.
+
+    Raises ``InputError`` unless every file of ``signers`` accepts the signature of ``content``.
+    """
     signature = signature_path(path)
     if signers and not signature.is_file():
         raise InputError(f"is not signed ({signature.name} is missing), and {_asked(signers[0])}", str(path))
@@ -126,7 +133,10 @@ def _asked(signers: Path) -> str:
 
 
 def _keygen(arguments: Sequence[str], content: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    """Run ``ssh-keygen -Y``, which may prompt for a passphrase on the terminal."""
+    """Run ``ssh-keygen -Y``, which may prompt for a passphrase on the terminal, with ``content`` as input.
+
+    Raises ``InputError`` if ssh-keygen is missing or does not end in time.
+    """
     command = ["ssh-keygen", "-Y", *arguments]
     try:
         return subprocess.run(command, input=content, capture_output=True, timeout=TIMEOUT_S, check=False)
@@ -137,7 +147,7 @@ def _keygen(arguments: Sequence[str], content: bytes = b"") -> subprocess.Comple
 
 
 def _last(done: subprocess.CompletedProcess[bytes]) -> str:
-    """Return the error message that ssh-keygen printed."""
+    """Return the error message that ssh-keygen printed when it ended as ``done``."""
     lines = [
         line for line in (done.stderr + b"\n" + done.stdout).decode("utf-8", "replace").splitlines() if line.strip()
     ]

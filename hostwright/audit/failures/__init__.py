@@ -1,6 +1,6 @@
 """Recognise known failures in the output of a tool, or on a host.
 
-Each role defines its failure rules in ``roles/NAME/failures`` (a tuple ``FAILURES``). To add a failure, add a rule to
+Each role defines its failure rules in ``roles/NAME/failures``, as a tuple ``FAILURES``. To add a failure, add a rule to
 such a file, and a sample of its message to the tests.
 """
 

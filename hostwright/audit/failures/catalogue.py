@@ -1,4 +1,4 @@
-"""The failure rules of all roles, in the order in which they are tried on an output.
+"""The failure rules of all roles, in the order in which they are tried on the output of a tool.
 
 1. Root causes in any layer, such as a full disk.
 2. Causes. The rules of a layer come before those of the layers below it. Within a layer, a message that names the cause
@@ -37,7 +37,7 @@ _NEAR_LINES = 5  #: number of lines before and after a match that are searched f
 
 @dataclass(frozen=True)
 class Catalogue:
-    """Failure rules in the order in which they are tried."""
+    """A set of failure rules, in the order in which they are tried on an output."""
 
     rules: tuple[FailureRule, ...]
     commands: frozenset[str] = frozenset()  #: names of commands that stay lowercase at the beginning of a sentence
@@ -45,22 +45,25 @@ class Catalogue:
 
     @cached_property
     def signed(self) -> tuple[FailureRule, ...]:
-        """The rules with a ``Sign``, which can be recognised on a host."""
+        """The rules with a ``Sign``, which probes on a host can recognise."""
         return tuple(rule for rule in self.rules if rule.sign)
 
     @cached_property
     def treatments(self) -> Mapping[str, Treatment]:
-        """How a rebuild treats each failure, by the name of the failure's rule."""
+        """How a rebuild of a host treats each known failure, by the name of the failure's rule."""
         return {rule.name: rule.treatment for rule in self.rules if rule.treatment is not None}
 
     @cached_property
     def retry_rules(self) -> tuple[RetryRule, ...]:
-        """Patterns for the output of a failed step. The first that matches decides whether the step is retried."""
+        """Patterns for the output of a failed step. The first match decides whether the step is retried."""
         verdicts = ((rule, rule.transient) for rule in self.rules if rule.pattern)
         return tuple(RetryRule(rule.pattern, passes, rule.unless) for rule, passes in verdicts if passes is not None)
 
     def check(self) -> None:
-        """Compile all patterns now instead of on first use. Raises ``InputErrors`` for invalid ones."""
+        """Compile all patterns of the rules now instead of on first use.
+
+        Raises ``InputErrors`` if any pattern is invalid.
+        """
         mistakes = Mistakes()
         for rule in self.rules:
             patterns = (rule.pattern, rule.closing, rule.unless, rule.narrower, rule.beside, *rule.names)
@@ -94,17 +97,17 @@ class Catalogue:
         return (*causes, *closing, *patterns[len(causes) :])
 
     def named(self, text: str) -> tuple[str, str] | None:
-        """The name of the first rule that matches a text, and the matching line.
+        """The name of the first rule that matches ``text``, and the matching line.
 
-        ``None`` if no rule or only a wrapper matches.
+        ``None`` if no rule matches, or only a wrapper: a tool's message that another tool, which it ran, failed.
         """
         failure = self._inner(text)
         return (failure.rule.name, failure.evidence) if failure else None
 
     def explained(self, output: str) -> Finding | None:
-        """The known problem in ``output``, with the matching line as evidence; ``None`` if no rule matches.
+        """The known problem that ``output`` reports, with the matching line as evidence.
 
-        Also ``None`` if only a wrapper matches: probes on the host then identify the problem better.
+        ``None`` if no rule matches, or only a wrapper: probes on the host then identify the problem better.
         """
         failure = self._inner(output)
         return failure.rule.finding((failure.evidence,)) if failure else None
@@ -114,9 +117,9 @@ class Catalogue:
         return None if failure is None or failure.rule.weight == "wrapper" else failure
 
     def evidence(self, rule: FailureRule, ctx: AuditContext) -> list[str]:
-        """The evidence for a rule on a host, without the lines that a more precise rule covers (``Covers``).
+        """The evidence for ``rule`` on a host, without lines that a more precise rule reports (see ``Covers``).
 
-        Raises ``Unread`` if the rule cannot be checked.
+        Raises ``Unread`` if probes gave no usable answer.
         """
         covered = [text for cover in self._covering.get(rule.name, ()) for text in cover.texts(ctx) if text]
         lines = rule.sign.seen(ctx) if rule.sign else ()
@@ -133,7 +136,7 @@ class Catalogue:
 
 @cache
 def catalogue(roles: tuple[Role, ...], of_cards: tuple[Role, ...] = ()) -> Catalogue:
-    """All rules of a host's ``roles``, and the rules about GPUs from the other roles ``of_cards``.
+    """All failure rules of a host's ``roles``, and the rules about GPUs from ``of_cards``, roles of other hosts.
 
     In ``roles``, each role must come after the roles that it needs.
     """
@@ -157,12 +160,12 @@ def known() -> Catalogue:
 
 
 def in_order(rules: Iterable[FailureRule]) -> tuple[FailureRule, ...]:
-    """Sort rules by weight, root causes first. Rules of equal weight keep their order."""
+    """Sort ``rules`` by weight, root causes first. Rules of equal weight keep their order."""
     return tuple(sorted(rules, key=lambda rule: _WEIGHTS.index(rule.weight)))
 
 
 def failures_of(role: Role) -> Sequence[FailureRule]:
-    """A role's own rules, followed by the rules of the role that it extends, unless they have the same name."""
+    """The failure rules of ``role``, then those of the role that it extends, without rules of the same name."""
     known: list[FailureRule] = []
     for part in role.parts(PART):
         rules: Sequence[FailureRule] | None = getattr(part, "FAILURES", None)
@@ -177,7 +180,7 @@ def failures_of(role: Role) -> Sequence[FailureRule]:
 
 
 def _about_cards(role: Role, instead: Iterable[Role]) -> Iterator[FailureRule]:
-    """The rules about GPUs from a role that a host does not have.
+    """The rules about GPUs from ``role``, which the host does not have.
 
     If one of the host's roles ``instead`` provides ``role``, treatments refer to the layer of that role.
     """
@@ -193,7 +196,7 @@ def _about_cards(role: Role, instead: Iterable[Role]) -> Iterator[FailureRule]:
 def _found(rule: FailureRule, pattern: str, output: str, plain: Iterable[str]) -> Failure | None:
     """A failure with the lines of ``output`` that ``pattern`` of ``rule`` matches; ``None`` without a match.
 
-    ``plain`` are the forms of the output from ``unwrapped``. If the rule's ``narrower`` matches any of them, there is
+    ``plain`` are other forms of the output, from ``unwrapped``. If the rule's ``narrower`` matches any form, there is
     no failure.
     """
     lines = _compiled(pattern).lines(output, _compiled(rule.unless) if rule.unless else None)
@@ -202,7 +205,7 @@ def _found(rule: FailureRule, pattern: str, output: str, plain: Iterable[str]) -
 
 
 def _with_other_half(rule: FailureRule, lines: str, output: str) -> str:
-    """The matching lines, with the nearby lines that the rule's ``beside`` matches."""
+    """The matching ``lines``, with the nearby lines of ``output`` that the rule's ``beside`` matches."""
     if not rule.beside:
         return lines
     beside = _compiled(rule.beside)

@@ -1,6 +1,7 @@
 """Write the pages in docs/failures: ``python -m hostwright.audit.failures.document``.
 
-Each page has one family of rules, with a section for each rule. ``hostwright doctor --explain`` prints one section.
+Each page documents one family of failure rules, with a section for each rule. ``hostwright doctor --explain`` prints
+one section.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ _ISSUE = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)#(?P<first>\d+)(?P<more>(?:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """The rules on one page: all rules of a role, all rules about GPUs, or one family from a role's ``FAMILIES``."""
+    """The failure rules on one page: all rules of a role, all about GPUs, or a family from a role's ``FAMILIES``."""
 
     name: str
     summary: str
@@ -98,7 +99,7 @@ class Family:
 
 
 def families(roles: tuple[Role, ...]) -> list[Family]:
-    """The families of the rules of these roles, sorted by name."""
+    """The families of the failure rules of these ``roles``, sorted by name."""
     summaries, owners, named = {GPU_LAYER: OF_CARDS}, dict[str, str](), dict[str, str]()
     for role in roles:
         owners |= {rule.name: role.name for rule in failures_of(role)}
@@ -115,31 +116,34 @@ def families(roles: tuple[Role, ...]) -> list[Family]:
 
 
 def documents() -> dict[str, str]:
-    """The pages with the rules of all roles, by file name."""
+    """The pages about the failure rules of all roles, as file name → Markdown."""
     found = families(discover())
     commands = catalogue(discover()).commands
     return {"index.md": index(found)} | {f"{one.name}.md": page(one, commands) for one in found}
 
 
 def index(found: Iterable[Family]) -> str:
-    """The index page, which links to the pages of the families."""
+    """The index page as Markdown, with a link to the page of each family."""
     rows = (f"| [{one.name}]({one.name}.md) | {len(one.rules)} | {markdown(one.summary)} |" for one in found)
     table = "\n".join(["## Families\n", "| family | failures | about |", "| --- | --- | --- |", *rows])
     return "\n".join(["# Known failures\n", f"{READERS}\n", INTRO + table + "\n", REST])
 
 
 def page(family: Family, commands: frozenset[str] = frozenset()) -> str:
-    """The page of one family as Markdown. ``commands`` are further words that stay lowercase."""
+    """The page of one family as Markdown.
+
+    ``commands`` are command names that stay lowercase at the beginning of a sentence.
+    """
     return _Page(TOOLS | commands).text(family)
 
 
 def section(rule: FailureRule, commands: frozenset[str] = frozenset()) -> str:
-    """The section of one rule as Markdown."""
+    """The section about one failure rule as Markdown. For ``commands``, see ``page``."""
     return _Page(TOOLS | commands).section(rule)
 
 
 def main() -> None:
-    """Write the pages into the checkout that contains this module."""
+    """Write the pages into docs/failures of the checkout that contains this module."""
     for path in FOLDER.glob("*.md"):
         path.unlink()
     for name, text in documents().items():
@@ -151,7 +155,7 @@ class _Page:
     commands: frozenset[str]
 
     def text(self, family: Family) -> str:
-        """The text of the page: failures that are recognised on a host, then those recognised only by a message."""
+        """The page of ``family``: failures that probes recognise on a host, then those recognised only by a message."""
         groups = {
             "On a host": [rule for rule in family.rules if rule.sign],
             "By a message": [rule for rule in family.rules if not rule.sign],
@@ -192,7 +196,7 @@ class _Page:
         yield f"**Source:** {_sources(rule.source)}"
 
     def _sentence(self, text: str) -> str:
-        """The text as a Markdown sentence: with a full stop, and with a capital letter unless a command comes first."""
+        """``text`` as a Markdown sentence: with a full stop, and a capital letter unless a command comes first."""
         text = in_general(text).rstrip(".")
         word = re.match(r"[a-z]+\b(?![-./_(])", text)
         capital = text[:1].upper() + text[1:] if word and word[0] not in self.commands else text
@@ -200,7 +204,7 @@ class _Page:
 
 
 def how_seen(sign: Sign) -> str:
-    """How a sign is recognised: the first paragraph of the docstring of ``seen``, or an empty text."""
+    """How ``sign`` is recognised on a host: the first paragraph of the docstring of ``seen``, or an empty text."""
     first = (inspect.getdoc(sign.seen) or "").partition("\n\n")[0]
     return " ".join(first.split())
 
@@ -211,7 +215,7 @@ def _weight(sign: Sign) -> str:
 
 
 def alternatives(pattern: str) -> list[str]:
-    """The alternatives of a regular expression, split at each ``|`` outside parentheses."""
+    """Split the regular expression ``pattern`` into alternatives, at each ``|`` outside parentheses."""
     parts, depth, bracket, start = [], 0, False, 0
     for match in re.finditer(r"\\.|[\[\]()|]", pattern, re.DOTALL):
         character = match[0]
@@ -228,7 +232,7 @@ def alternatives(pattern: str) -> list[str]:
 
 
 def _sources(text: str) -> str:
-    """The source of a rule as Markdown, with GitHub issues (``owner/name#1, #2``) as links."""
+    """The ``source`` of a rule as Markdown, with links for GitHub issues (``owner/name#1, #2``)."""
     parts, end = [], 0
     for match in _ISSUE.finditer(text):
         numbers = [match["first"], *re.findall(r"\d+", match["more"])]

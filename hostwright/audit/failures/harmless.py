@@ -1,4 +1,4 @@
-"""Remove lines from an output that do not report a failure, such as those of an attempt that later succeeded."""
+"""Remove lines from a tool's output that do not report a failure, such as attempts that later succeeded."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _TRIES = (
 
 
 def without_notes(output: str) -> str:
-    """``output`` without Hostwright's own notes."""
+    """Return ``output`` without the lines that Hostwright itself added."""
     return "\n".join(line for line in output.split("\n") if not line.startswith(NOTE))
 
 
 def without_tries(output: str, more: tuple[Try, ...] = ()) -> str:
-    """``output`` without harmless failed attempts of the tools known here and of ``more``."""
+    """Return ``output`` without attempts that later succeeded, for the tools known here and for ``more``."""
     lines = list(_not_ignored(output.split("\n")))
     for tried in (*_TRIES, *more):
         lines = _without(tried, lines)
@@ -45,7 +45,7 @@ def without_tries(output: str, more: tuple[Try, ...] = ()) -> str:
 
 
 def _not_ignored(lines: list[str]) -> Iterator[str]:
-    """Skip errors that apt ignores (``Ign:2``), and the indented reason below each."""
+    """Yield ``lines`` without errors that apt ignores (``Ign:2``) and the indented reason below each."""
     ignored = False
     for line in lines:
         ignored = line.startswith(("Ign:", "Ign ")) or (ignored and line.startswith("  "))
@@ -54,7 +54,10 @@ def _not_ignored(lines: list[str]) -> Iterator[str]:
 
 
 def _without(tried: Try, lines: list[str]) -> list[str]:
-    """Remove the harmless failures of kind ``tried``. Reads backwards, so that each line is checked once."""
+    """Remove from ``lines`` the harmless failures that ``tried`` describes.
+
+    The lines are read backwards, so that each is checked once.
+    """
     kept: list[str] = []
     since = tried.lines + 1
     worked, failed = ([text.lower() for text in texts] for texts in (tried.worked, tried.failed))

@@ -1,4 +1,4 @@
-"""A probe of users' home directories, with limits on their number, the time and the output size.
+"""A probe of users' home directories, with limits on the number of homes, the time and the output size.
 
 A home may be on a file server that does not respond, so the whole script runs under ``timeout``.
 """

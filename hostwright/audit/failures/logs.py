@@ -1,7 +1,8 @@
-"""Known failures in the logs of jobs on a host.
+"""Find known failures in the logs of jobs on a host.
 
-The logs of a layer are read only if the layer differs from the stack, so that a fixed failure is not reported. The
-first log that contains a known failure decides. A role may add further logs (``Texts``), such as that of an installer.
+The logs of a layer (a role on a host) are read only if the layer differs from the stack, so that a fixed failure is not
+reported. The first log that contains a known failure decides. A role may add further logs (``Texts``), such as that of
+an installer.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _MARK = Pattern(r"\w+ (begin|end|retry) [\d. ]+")
 
 @dataclass(frozen=True, slots=True)
 class EndedJob:
-    """The last job of a role: id, exit status, and the last line of its log if it failed.
+    """The last job of a role on a host: its id, its exit status, and the last line of its log if it failed.
 
     The status is ``None`` if the job is still running, or if the host went down while it ran.
     """
@@ -57,14 +58,14 @@ Texts: TypeAlias = Callable[[AuditContext, str], Iterator[tuple[str, str]]]
 
 
 def last_job(ctx: AuditContext, role: str) -> Iterator[tuple[str, str]]:
-    """The log of a layer's last job, for layers without other logs."""
+    """Yield the log of the last job of ``role``, with no default rule. It is used for roles without other logs."""
     yield log_of(ctx.text(LAST_JOBS), role), ""
 
 
 def log_cause(ctx: AuditContext, role: str, texts: Texts = last_job) -> tuple[str, str]:
-    """The rule that matches a log of a layer that differs, and the matching line; two empty texts without a match.
+    """If ``role`` is not as desired, the first rule that matches one of its logs, and the matching line.
 
-    Raises ``Unread`` if a log cannot be read or a job is running on the host.
+    Both texts are empty without a match. Raises ``Unread`` if a log cannot be read or a job is running on the host.
     """
     ctx.require(jobs.RUNNING)
     if jobs.running(ctx.facts):
@@ -80,14 +81,20 @@ def log_cause(ctx: AuditContext, role: str, texts: Texts = last_job) -> tuple[st
 
 
 def from_log(ctx: AuditContext, role: str, name: str, texts: Texts = last_job) -> Iterator[str]:
-    """The line of a log that matches the rule ``name``, if ``log_cause`` finds that rule. Raises ``Unread``."""
+    """Yield the matching line if ``log_cause`` finds the rule ``name``.
+
+    Raises ``Unread`` if a log cannot be read or a job is running on the host.
+    """
     rule, line = log_cause(ctx, role, texts)
     if rule == name:
         yield line
 
 
 def ended(text: str) -> Iterator[EndedJob]:
-    """Parse the output of ``LAST_JOBS`` into the last job of each role. Unknown lines are skipped."""
+    """Parse ``text``, the output of the probe ``LAST_JOBS``, into the last job of each role.
+
+    Unknown lines are skipped.
+    """
     lines = text.splitlines()
     statuses = {match[1]: int(match[2]) for line in lines if (match := _STATUS.fullmatch(line))}
     roles = {match[1]: match[2] for line in lines if (match := _ROLE.fullmatch(line))}
@@ -102,7 +109,7 @@ def ended(text: str) -> Iterator[EndedJob]:
 
 
 def _ends(lines: list[str]) -> dict[str, str]:
-    """The last line of each job's log by job id, ignoring Hostwright's markers."""
+    """Job id → last line of the job's log, from the output of ``LAST_JOBS``. Hostwright's markers are ignored."""
     last_lines: dict[str, str] = {}
     job = ""
     for line in lines:
@@ -114,7 +121,10 @@ def _ends(lines: list[str]) -> dict[str, str]:
 
 
 def log_of(text: str, role: str) -> str:
-    """The last log lines of a role's last job, from the output of ``LAST_JOBS``; empty unless that job failed."""
+    """The last log lines of the last job of ``role``, from ``text``, the output of ``LAST_JOBS``.
+
+    Empty if that job succeeded or there is none.
+    """
     job = next((ended_job for ended_job in ended(text) if ended_job.role == role), None)
     if job is None or job.status == 0:
         return ""

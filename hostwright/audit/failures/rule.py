@@ -1,4 +1,4 @@
-"""A known failure as data: its messages in tool output, its signs on a host, and how to fix it."""
+"""A known failure as data: its messages in the output of tools, its signs on a host, and its fix."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Weight = Literal["root cause", "cause", "consequence", "wrapper", "general"]
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """How a failure is recognised on a host.
+    """How probes recognise a failure on a host.
 
     ``seen`` is a pure function that yields the evidence, preferably lines of the host's own output. It yields nothing
     if the host does not have the failure, and raises ``Unread`` if it cannot decide. The first paragraph of its
@@ -44,9 +44,10 @@ class Sign:
 
 @dataclass(frozen=True, slots=True)
 class Covers:
-    """Evidence of other rules that only this rule reports: the lines that contain one of ``texts``.
+    """Evidence that the less precise ``rules`` must not report: all lines with one of ``texts``.
 
-    A layer uses it to identify a failure of a lower layer more precisely than the lower layer's ``rules``.
+    The rule that contains this object identifies a failure in a lower layer more precisely than ``rules`` of that
+    layer.
     """
 
     rules: tuple[str, ...]
@@ -55,9 +56,9 @@ class Covers:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """Other sentences for a rule, used if the regular expression ``pattern`` matches the evidence.
+    """Another cause and fix for a rule, used if the regular expression ``pattern`` matches the evidence.
 
-    An empty sentence means the rule's own. The first variant that matches is used.
+    If ``cause`` or ``cure`` is empty, the rule's own is used. The first variant that matches is used.
     """
 
     pattern: str
@@ -67,7 +68,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class FailureRule:
-    """A known failure: its messages, its sign on a host, its cause and fix.
+    """A known failure: its messages in an output, its sign on a host, its cause and its fix.
 
     ``pattern`` is a regular expression for messages in an output; empty if no message identifies the failure. A match
     is ignored if ``unless`` matches the same lines. The rule does not apply to an output in which ``narrower`` matches
@@ -100,7 +101,10 @@ class FailureRule:
     variants: tuple[Variant, ...] = ()
 
     def sentences(self, *evidence: str) -> tuple[str, str]:
-        """``cause`` and ``cure`` for this evidence, with names from the evidence filled in."""
+        """Cause and fix for ``evidence``, with names from the evidence filled in.
+
+        They come from the first variant that matches, or else from ``cause`` and ``cure``.
+        """
         fitting = (each for each in self.variants if any(_compiled(each.pattern).search(one) for one in evidence))
         variant = next(fitting, None)
         cause, cure = (variant.cause, variant.cure) if variant else ("", "")
@@ -108,7 +112,7 @@ class FailureRule:
         return _filled(cause or self.cause, values), _filled(cure or self.cure, values)
 
     def _values(self, evidence: tuple[str, ...]) -> dict[str, str]:
-        """The names in this evidence, by the word that each replaces, such as MODULE. Unknown names are empty."""
+        """Word such as MODULE → names in ``evidence`` that replace the word. Unknown names are empty."""
         values: dict[str, dict[str, None]] = {group: {} for group in _groups(self.names)}
         for lines in evidence:
             first: dict[str, str] = {}
@@ -120,11 +124,11 @@ class FailureRule:
 
     @property
     def link(self) -> str:
-        """The command that prints the explanation of the failure."""
+        """The command that prints the explanation of this failure."""
         return f"hostwright doctor --explain {self.name}"
 
     def finding(self, evidence: tuple[str, ...]) -> Finding:
-        """This failure as a finding with this evidence. Without a sign, the finding is grave and has no layer."""
+        """A finding of this failure with ``evidence``. Without a sign, the finding is grave and has no layer."""
         sign = self.sign
         layer, grave, provision = (sign.layer, sign.grave, sign.provision) if sign else ("", True, False)
         lines = tuple(line.strip()[:EVIDENCE_CHARACTERS] for line in evidence)
@@ -134,24 +138,24 @@ class FailureRule:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A rule that matches an output, and the matching lines."""
+    """A failure rule that matches an output, and the matching lines as ``evidence``."""
 
     rule: FailureRule
     evidence: str
 
     @property
     def cause(self) -> str:
-        """What went wrong, as a sentence without a full stop."""
+        """Cause of the failure, as a sentence without a full stop."""
         return self.rule.sentences(self.evidence)[0]
 
     @property
     def cure(self) -> str:
-        """What to do now, as a sentence without a full stop."""
+        """Fix of the failure, as a sentence without a full stop."""
         return self.rule.sentences(self.evidence)[1]
 
 
 def in_general(sentence: str) -> str:
-    """A rule's sentence for the documentation, with general words in place of names from evidence."""
+    """A rule's ``sentence`` for the documentation, with general words in place of names from evidence."""
     return _chosen(sentence, lambda choice: choice[1])
 
 

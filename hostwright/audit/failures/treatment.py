@@ -1,4 +1,4 @@
-"""How a rebuild treats a known failure. Each failure's rule contains its treatment.
+"""How a rebuild of a host treats each known failure. The failure's rule contains its treatment.
 
 By default, a rebuild repairs a grave failure if ``hostwright provision`` fixes it. A treatment replaces this default. A
 rebuild ignores warnings.
@@ -18,10 +18,11 @@ HardwareWay = Literal["power cycle", "hand over"]
 class Hardware:
     """Treatment of a confirmed or possible hardware fault.
 
-    ``source`` is the origin of this knowledge. ``gently`` means that a reboot is enough. If the failure remains after
-    ``tries`` power cycles, the hardware counts as defective. ``layer`` is a layer that may cause the same failure; the
-    hardware is suspected only if that layer is as desired. ``cases`` splits one finding into several failures by its
-    evidence. ``explains`` names failures that are symptoms of this one; they are ignored until ``tries`` is used up.
+    ``source`` is the origin of this knowledge. ``gently`` means that a reboot is enough instead of a power cycle. If
+    the failure remains after ``tries`` power cycles, the hardware counts as defective. ``layer`` is a layer that may
+    cause the same failure; the hardware is suspected only if that layer is as desired. ``cases`` splits one finding
+    into several failures by its evidence. ``explains`` names failures that are symptoms of this one; they are ignored
+    until ``tries`` is used up.
     """
 
     way: HardwareWay
@@ -35,7 +36,7 @@ class Hardware:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One of several failures that a finding may report: name in records, sentence without a full stop, treatment."""
+    """One of several hardware failures that a finding may report: name in records, sentence, treatment."""
 
     name: str
     text: str
@@ -44,7 +45,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Tangled:
-    """Treatment if conflicting parts are installed: all layers are removed and reinstalled instead of repaired.
+    """Treatment if conflicting software is installed: all layers are removed and reinstalled instead of repaired.
 
     ``reason`` gives the reason in a few words.
     """
@@ -54,9 +55,9 @@ class Tangled:
 
 @dataclass(frozen=True, slots=True)
 class Stuck:
-    """Treatment of a failure that may disappear when provisioning fixes another.
+    """Treatment of a failure that may disappear when provisioning fixes another failure.
 
-    If the failure remains, all layers are removed and provisioned again. ``reason`` gives the reason in a few words.
+    If it remains, all layers are removed and provisioned again. ``reason`` gives the reason in a few words.
     """
 
     reason: str
@@ -71,7 +72,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class NoRoom:
-    """Treatment if the disk is full: files that Hostwright left behind are removed first.
+    """Treatment if a disk is full: files that Hostwright left behind are removed first.
 
     ``nearly`` means that the disk is not full yet. Then files are removed only before an installation.
     """
@@ -81,7 +82,7 @@ class NoRoom:
 
 @dataclass(frozen=True, slots=True)
 class ForPeople:
-    """Treatment of a failure that needs manual work, since neither a rebuild nor new hardware fixes it."""
+    """Treatment of a failure that needs manual work, since a rebuild and new hardware do not fix it."""
 
 
 Treatment: TypeAlias = Hardware | Tangled | Stuck | Held | NoRoom | ForPeople

@@ -1,4 +1,4 @@
-"""The systemd units of a layer: their states, and the last journal lines of failed units."""
+"""The systemd units of a role: their states, and the last journal lines of failed units."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _ENDED = Pattern(
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One unit as ``systemctl show`` reports it."""
+    """The state of one systemd unit, as ``systemctl show`` prints it."""
 
     name: str
     load: str  #: load state of the unit, such as ``loaded`` or ``not-found``
@@ -72,22 +72,22 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """The probes and results for the systemd units with these names."""
+    """The probes for systemd units with these names, and methods that read the answers."""
 
     names: tuple[str, ...]
 
     @property
     def states(self) -> Probe:
-        """The probe for the states of the units, in the format of ``systemctl show``."""
+        """The probe that prints the states of the units, in the format of ``systemctl show``."""
         return Probe(f"systemctl show -p Id,LoadState,ActiveState,SubState,Result,Job,NRestarts -- {words(self.names)}")
 
     @property
     def journals(self) -> Probe:
-        """The probe for the journals of units that failed or are being restarted, as lines ``UNIT: text``."""
+        """The probe that prints the journals of failed or restarting units, as lines ``UNIT: text``."""
         return Probe(f"{_FAILED} -- {words(self.names)} |\n{_EACH}", root=True)
 
     def unit(self, ctx: AuditContext, name: str) -> Unit:
-        """The state of one unit. Raises ``Unread`` if systemd reports no such unit."""
+        """The state of the unit ``name``. Raises ``Unread`` if systemd reports no such unit."""
         for block in ctx.text(self.states).split("\n\n"):
             shown = parse_show(block)
             if shown.get("Id") == name:
@@ -97,18 +97,18 @@ class Units:
         raise Unread(f"systemd reports no state of the unit {name}")
 
     def journal(self, ctx: AuditContext, name: str) -> tuple[str, ...]:
-        """The last journal lines of a failed unit; empty if the journal was not probed (without sudo)."""
+        """The last journal lines of the failed unit ``name``; empty if the journal was not probed (without sudo)."""
         if self.journals not in ctx.facts:
             return ()
         rows = (line.partition(": ") for line in ctx.facts[self.journals].text.splitlines())
         return tuple(text for who, _, text in rows if who == name and text.strip())
 
     def last_words(self, ctx: AuditContext, name: str) -> tuple[str, ...]:
-        """The last output of a failed unit's program, from the unit's journal."""
+        """The last output of the program of the failed unit ``name``, from the unit's journal."""
         return last_words(self.journal(ctx, name))
 
     def limited(self, ctx: AuditContext, name: str) -> str:
-        """The journal line in which systemd reports that it no longer restarts a failed unit, or an empty text."""
+        """The journal line in which systemd reports that it no longer restarts the unit ``name``, or an empty text."""
         unit = self.unit(ctx, name)
         if unit.active != "failed":
             return ""
@@ -119,7 +119,10 @@ class Units:
 
 
 def last_words(lines: Sequence[str]) -> tuple[str, ...]:
-    """The last output of a unit's program since its last start; without any, systemd's last message."""
+    """The last output of a unit's program since its last start, from the journal ``lines``.
+
+    If there is none, systemd's last message about the unit.
+    """
     starts = [number for number, line in enumerate(lines) if line.startswith("Starting ")]
     lines = lines[starts[-1] :] if starts else lines
     own = tuple(line for line in lines if not _SYSTEMD.match(line))
@@ -127,7 +130,7 @@ def last_words(lines: Sequence[str]) -> tuple[str, ...]:
 
 
 def known_cause(ctx: AuditContext, lines: Sequence[str], *besides: str) -> Iterator[str]:
-    """A reference to the failure rule that matches a unit's journal, unless ``besides`` contains the rule.
+    """A reference to the failure rule that matches a unit's journal ``lines``, unless ``besides`` names the rule.
 
     The matching line comes first, unless ``last_words`` already contains it.
     """
@@ -139,9 +142,9 @@ def known_cause(ctx: AuditContext, lines: Sequence[str], *besides: str) -> Itera
 
 
 def unit_journals(units: Sequence[str]) -> Probe:
-    """The probe for the last journal lines of these units in any state, as lines ``NAMED UNIT: text``.
+    """The probe that prints the last journal lines of ``units`` in any state, as lines ``NAMED UNIT: text``.
 
-    ``UNIT`` is the named unit, or a failed unit that it needs to start.
+    ``NAMED`` is one of ``units``; ``UNIT`` is the same unit, or a failed unit that it needs to start.
     """
     script = sh_file(
         __file__, "unitjournals.sh", units=tuple(units), lines=QUOTED_LINES, width=LINE_BYTES, needed=MOST_NEEDED
@@ -151,7 +154,7 @@ def unit_journals(units: Sequence[str]) -> Probe:
 
 
 def read_journals(text: str) -> tuple[UnitJournal, ...]:
-    """Parse the output of ``unit_journals`` into journals, limited in size and safe to print."""
+    """Parse ``text``, the output of the probe ``unit_journals``, into journals of limited size, safe to print."""
     journals: dict[tuple[str, str], list[str]] = {}
     for row in text.splitlines():
         head, colon, line = row.partition(": ")

@@ -1,4 +1,4 @@
-"""Restore a tool's output as the tool printed it: remove prefixes of loggers, and join wrapped lines."""
+"""Restore the lines that a tool printed: remove prefixes that loggers added, and join wrapped lines."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LEVELS = {"INFO", "WARN", "NOTE", "HINT"}  #: log levels that look like a drive
 
 
 def unwrapped(output: str) -> tuple[str, ...]:
-    """``output`` with one line for each line that the tool printed, in one or two forms.
+    """Return ``output`` with one line for each line that the tool printed, in one or two forms.
 
     The forms differ if lines were cut at the width of a terminal: between words, or within a word.
     """
@@ -51,7 +51,7 @@ def _but_names(escapes: Pattern, replacement: str, text: str) -> str:
 
 
 def _joined(lines: list[str]) -> tuple[str, str]:
-    """The text with wrapped lines joined, in two forms: with and without a space at each joint."""
+    """Return ``lines`` as text with wrapped lines joined, in two forms: with and without a space at each joint."""
     spaced: list[str] = []
     glued: list[str] = []
     last = raw = ""
@@ -70,7 +70,7 @@ def _joined(lines: list[str]) -> tuple[str, str]:
 
 
 def _prefix(line: str) -> tuple[int, bool]:
-    """The length of the logger's prefix of a line, and whether the prefix ends with a driver's tag."""
+    """The length of the logger's prefix of ``line``, and whether the prefix ends with the tag of a driver."""
     match = _PREFIX.match(line) if line else None
     length = match.end() if match else 0
     tag = _TAG.match(line[length : length + TAG_CHARACTERS])
@@ -78,7 +78,7 @@ def _prefix(line: str) -> tuple[int, bool]:
 
 
 def _did_not_fit(raw: str, line: str) -> bool:
-    """Whether a terminal wrapped the line ``raw``, because the first word of ``line`` did not fit on it."""
+    """Whether a terminal wrapped the line ``raw``, because the first word of the next ``line`` did not fit."""
     word = line.lstrip()[:WIDTH].partition(" ")[0]
     return len(raw) <= WIDTH < len(raw) + 1 + len(word)
 

@@ -1,4 +1,4 @@
-"""The desired states of a role, for failure rules that read the probes of these states."""
+"""The desired states of a role, for failure rules that use the probes of these states."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Kind = TypeVar("Kind")
 
 
 def wanted(ctx: AuditContext, role: str, kind: type[Kind]) -> Kind:
-    """The role's first desired state of type ``kind``.
+    """The first desired state of ``role`` that has the type ``kind``.
 
     Raises ``Unread`` if the audit excludes the role, or the role has no such state.
     """

@@ -1,1 +1,1 @@
-"""Installed software on hosts by layer, whoever installed it; groups of equal hosts; draft stacks."""
+"""Software found on hosts, whoever installed it; groups of hosts with equal software; draft stacks."""

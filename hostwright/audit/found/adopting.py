@@ -1,4 +1,4 @@
-"""Draft a stack for a host from the nearest existing stack and the differences of the host. Pure."""
+"""Draft a stack for a host from the nearest existing stack and the host's differences. All functions are pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hostwright.stack.stack import Stack
 
 @dataclass(frozen=True, slots=True)
 class HostFound:
-    """The facts and the installed software of one host, from which its stack is drafted."""
+    """The facts and the installed software of one host, from which a stack is drafted."""
 
     host: str
     facts: HostFacts
@@ -31,10 +31,9 @@ class HostFound:
 
 @dataclass(frozen=True, slots=True)
 class StackDraft:
-    """A draft stack for a host: the stack that it extends, and the rest of the file as ``data``.
+    """A draft stack for a host: the stack that it ``extends``, and the differences from it as ``data``.
 
-    ``data`` is empty if the host matches the stack ``extends``. ``left_out`` maps each omitted role of that stack to
-    the reason.
+    ``data`` is empty if the host matches that stack. ``left_out`` maps each omitted role of that stack to the reason.
     """
 
     extends: str
@@ -45,7 +44,7 @@ class StackDraft:
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """A comparison of a host with a stack.
+    """The differences between a host and a stack.
 
     ``parts`` has the result for each layer of the stack. ``differing`` are the layers that differ, ``far`` is the sum
     of their distances, and ``lacking`` are the layers of the stack that the host does not have.
@@ -59,10 +58,10 @@ class Likeness:
 
 
 def nearest(host: HostFound, stacks: Iterable[Stack], finders: Finders, fits: Sequence[StackFit]) -> Likeness | None:
-    """The stack that is nearest to a host, compared with the host; ``None`` if there is no stack.
+    """The stack of ``stacks`` that is nearest to ``host``, compared with the host; ``None`` if there is no stack.
 
-    Stacks for the host's distribution come first. Then fewest differing layers, nearest versions and fewest lacking
-    layers decide, in this order.
+    Stacks for the host's distribution come first. Among these, the fewest differing layers, the nearest versions and
+    the fewest lacking layers decide, in this order.
     """
     places = {fit.stack: place for place, fit in enumerate(fits)}
 
@@ -78,7 +77,7 @@ def _is_for(stack: Stack, facts: HostFacts) -> bool:
 
 
 def likeness(host: HostFound, stack: Stack, finders: Finders) -> Likeness:
-    """Compare a stack with a host. Software in home directories is ignored, since stacks do not contain it."""
+    """Compare ``stack`` with ``host``. Software in home directories is ignored, since stacks do not contain it."""
     parts: dict[str, Adopted] = {}
     there: dict[str, int] = {}
     for layer, finder in finders.by_layer.items():
@@ -99,7 +98,7 @@ def _outside_homes(found: OnHost) -> OnHost:
 
 
 def draft(host: HostFound, like: Likeness, roles: Sequence[Role]) -> StackDraft:
-    """Draft the stack file of a host as differences from the stack in ``like``."""
+    """Draft the stack file of ``host`` as differences from the stack in ``like``, the result of ``nearest``."""
     stack = like.stack
     left_out = {layer: part.left_out for layer, part in like.parts.items() if part.left_out}
     left_out |= _without_needs(stack.roles, left_out, roles)
@@ -119,7 +118,7 @@ def draft(host: HostFound, like: Likeness, roles: Sequence[Role]) -> StackDraft:
 
 
 def _without_needs(names: Sequence[str], left_out: Mapping[str, str], roles: Sequence[Role]) -> Mapping[str, str]:
-    """The roles that need a role in ``left_out``, directly or indirectly, each with the reason to omit it."""
+    """The roles in ``names`` that need a role in ``left_out``, directly or indirectly, each with the reason."""
     by_name = {role.name: role for role in roles}
     gone: dict[str, str] = {}
     for name in names:
@@ -131,7 +130,7 @@ def _without_needs(names: Sequence[str], left_out: Mapping[str, str], roles: Seq
 
 
 def stack_text(made: StackDraft, hosts: Sequence[str], day: date) -> str:
-    """The text of a stack file, with omitted roles and notes as comments."""
+    """The text of the stack file for ``made``, with omitted roles and notes as comments."""
     head = [
         f"State of {fold(hosts)} on {day.isoformat()}, read by `{Command('adopt').line}`: {made.extends}, and the "
         "differences from it.",

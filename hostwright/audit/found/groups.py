@@ -1,4 +1,4 @@
-"""Group hosts without a release record by their installed software. Pure."""
+"""Group hosts without a release record by their installed software. All functions are pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Layers = Mapping[str, tuple[tuple[str, str], ...]]  #: mapping from a layer to p
 
 @dataclass(frozen=True, slots=True)
 class FoundGroup:
-    """Hosts with the same software in every layer, not counting home directories.
+    """Hosts with the same installed software in every layer, not counting home directories.
 
     ``differs`` are the layers in which the group differs from the largest group. ``homes`` has the software in home
     directories by host.
@@ -26,12 +26,12 @@ class FoundGroup:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the group's hosts."""
+        """The names of the hosts in this group."""
         return tuple(host.host for host in self.hosts)
 
 
 def by_hand(hosts: Iterable[HostAudit]) -> tuple[HostAudit, ...]:
-    """The hosts with software of a layer but without a release record, so that it was installed by hand."""
+    """The hosts whose software was installed by hand: they have software of a layer, but no release record."""
     return tuple(
         host
         for host in hosts
@@ -40,7 +40,7 @@ def by_hand(hosts: Iterable[HostAudit]) -> tuple[HostAudit, ...]:
 
 
 def found_groups(hosts: Sequence[HostAudit]) -> tuple[FoundGroup, ...]:
-    """Group the hosts that ``by_hand`` selects by their software, the largest group first."""
+    """Group the hosts that ``by_hand`` selects by their installed software, the largest group first."""
     alike: dict[tuple[Reading, ...], list[HostAudit]] = {}
     for host in hosts:
         alike.setdefault(tuple(one for one in host.readings if one.found and not _in_a_home(one)), []).append(host)

@@ -1,1 +1,1 @@
-"""GPUs: the state that their driver reports, and their events in the kernel log."""
+"""GPUs: the state that their drivers report, and their events in the kernel log."""

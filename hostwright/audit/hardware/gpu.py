@@ -1,4 +1,4 @@
-"""The state of one GPU according to its driver. ``None`` means that the value is not reported."""
+"""The state of one GPU as its driver reports it. ``None`` means that the driver does not report the value."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class EccCounts:
 
 @dataclass(frozen=True, slots=True)
 class GpuProcess:
-    """A process that uses a GPU."""
+    """A process on the host that uses a GPU."""
 
     pid: int
     name: str

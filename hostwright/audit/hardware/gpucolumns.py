@@ -1,4 +1,4 @@
-"""The values of a GPU in reports. Each is declared once, for HTML page, console, CSV, metrics and comparison."""
+"""The values of a GPU in reports. Each is declared once for all of HTML page, console, CSV, metrics and comparison."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ Text = Callable[[Gpu], str]
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """A metric for a value of a GPU.
+    """A Prometheus metric for a value of a GPU.
 
-    ``numbers`` are keyed by the label ``kind``; for a metric without labels, the only key is an empty text.
+    ``numbers`` are keyed by the value of the label ``kind``. For a metric without labels, the only key is an empty
+    text.
     """
 
     name: str
@@ -26,7 +27,7 @@ class Gauge:
 
 @dataclass(frozen=True, slots=True)
 class GpuColumn:
-    """One value of a GPU: its name on the HTML page and in the CSV, its text, and whether it needs attention."""
+    """One value of a GPU: its name on the HTML page and in the CSV file, its text, and whether it needs attention."""
 
     name: str
     text: Text
@@ -62,7 +63,7 @@ def _both(first: int | None, second: int | None) -> str:
 
 
 def _ecc(counts: EccCounts) -> tuple[int | None, int | None]:
-    """The numbers of uncorrected and corrected errors. If no totals are reported, the memories are added up."""
+    """The numbers of uncorrected and corrected errors in ``counts``. Without totals, the sums over all memories."""
     return (
         _sum(counts.uncorrected, (counts.sram_uncorrected, counts.dram_uncorrected)),
         _sum(counts.corrected, (counts.sram_corrected, counts.dram_corrected)),

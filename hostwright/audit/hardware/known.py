@@ -16,7 +16,7 @@ _LESS_MEMORY = 0.98
 
 @dataclass(frozen=True, slots=True)
 class KnownCard:
-    """The identity of a GPU, and those of its values that a fault may reduce. Unknown values are empty."""
+    """The identity of a GPU, and the values that a fault may reduce, such as links. Unknown values are empty."""
 
     bus: str  #: PCI address in lowercase, such as ``0000:3b:00.0``
     model: str = ""
@@ -46,16 +46,16 @@ class KnownCard:
 
     @property
     def identity(self) -> str:
-        """The UUID or serial number, which stays the same in another slot. If both are unknown, the PCI address."""
+        """The UUID or serial number, which does not depend on the slot. If both are unknown, the PCI address."""
         return self.uuid or self.serial or self.bus
 
     def is_other_than(self, card: KnownCard) -> bool:
-        """Whether these are two different GPUs: both have a serial number or a UUID, and these differ."""
+        """Whether ``card`` is a different GPU: both have a serial number or a UUID, and these differ."""
         pairs = ((self.serial, card.serial), (self.uuid, card.uuid))
         return any(one and two and one != two for one, two in pairs)
 
     def differs(self, other: KnownCard) -> bool:
-        """Whether a value that is known for both GPUs differs."""
+        """Whether any value that is known for both this GPU and ``other`` differs."""
         pairs = ((getattr(self, part.name), getattr(other, part.name)) for part in fields(self))
         return any(one and two and one != two for one, two in pairs)
 
@@ -71,7 +71,7 @@ class KnownHardware:
     memory_gib: int = 0  #: largest memory size in GiB that an audit found
 
     def missing(self, present: Iterable[Gpu]) -> tuple[KnownCard, ...]:
-        """The GPUs of earlier audits that are not in ``present``, and whose slots now contain no other GPU."""
+        """The GPUs of earlier audits that are not in ``present``, and whose slots contain no other GPU now."""
         here = [known_card(gpu) for gpu in present]
         known, buses = {card.identity for card in here}, {card.bus for card in here}
         gone: dict[str, KnownCard] = {}
@@ -81,7 +81,7 @@ class KnownHardware:
         return tuple(gone[bus] for bus in sorted(gone))
 
     def replaced(self, present: Iterable[Gpu]) -> Iterator[str]:
-        """Texts ``BUS: serial OLD → NEW`` for the slots in which another GPU has replaced a missing one."""
+        """Texts ``BUS: serial OLD → NEW`` for the slots in which ``present`` has another GPU than earlier audits."""
         here = [known_card(gpu) for gpu in present]
         known = {card.identity for card in here}
         for now in here:
@@ -91,7 +91,7 @@ class KnownHardware:
                 yield f"{now.bus}: {differences(str(before), str(now))}"
 
     def less(self, gpu: Gpu) -> Iterator[str]:
-        """One text for each value of a GPU that is lower than in earlier audits: ``active NVLinks: 11, 12 before``."""
+        """Texts for values of ``gpu`` that are lower than in earlier audits: ``active NVLinks: 11, 12 before``."""
         now = known_card(gpu)
         before = [card for card in self.cards if card.identity == now.identity]
         for what, value in _VALUES:
@@ -102,7 +102,7 @@ class KnownHardware:
                     yield f"{what}: {value(now)}, {most} before"
 
     def less_memory(self, memory_bytes: int) -> str:
-        """The host's memory and its earlier size if earlier audits found more memory, else an empty text."""
+        """A text with ``memory_bytes`` and the earlier size if earlier audits found more memory, else empty."""
         gib = round(memory_bytes / 2**30)
         return f"{gib} GiB, {self.memory_gib} GiB before" if gib < self.memory_gib * _LESS_MEMORY else ""
 
@@ -120,7 +120,7 @@ NOTHING_KNOWN = KnownHardware()
 
 
 def known_card(gpu: Gpu) -> KnownCard:
-    """The values of a GPU that later audits compare.
+    """The identity of ``gpu``, and the values that later audits compare.
 
     In MIG mode, NVLinks are not counted, since the driver may disable them.
     """

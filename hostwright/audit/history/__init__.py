@@ -2,10 +2,11 @@
 
 The history is an SQLite file (mode 0600, in a directory of mode 0700). Several processes may write it at the same time.
 A fact about a host is written when it changes. If a host, a layer or a rule is not checked, its last known facts are
-kept. Inventories are identified by their location. Entries are removed after 400 days, except the start times of
-facts that still hold.
+kept. Inventories are identified by their location. Entries are removed after 400 days, except the start times of facts
+that still hold.
 
-The last facts of a host are in ``audits/INVENTORY/facts/HOST.last.json.gz``, in the same format as the facts of runs.
+The last probe results of each host are in ``audits/INVENTORY/facts/HOST.last.json.gz``, in the same format as those of
+runs.
 """
 
 from hostwright.audit.history.facts import FactStore

@@ -1,4 +1,4 @@
-"""Changes in a fleet between two audits."""
+"""Compute the changes in a fleet between two audits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _BEGUN = _COLUMNS + _JOINED + "AND since > :then AND since <= :now AND (until IS
 
 
 def compare(db: sqlite3.Connection, inventory: int | None, since: datetime, until: datetime | None) -> FleetDiff:
-    """Compare the last audit before ``since`` with the last one before ``until`` (``None``: with the newest).
+    """Compare the last audit before ``since`` with the last one before ``until`` (``None``: the newest audit).
 
     If there is no audit before ``since``, the first audit is used instead.
     """
@@ -78,7 +78,7 @@ def _last(db: sqlite3.Connection, inventory: int | None) -> _Row | None:
 
 
 def _unread(db: sqlite3.Connection, inventory: int | None, now: int) -> tuple[str, ...]:
-    """The hosts that could not be read in their last audit. Audits after number ``now`` are ignored."""
+    """The hosts that could not be read in their last audit up to the audit with the number ``now``."""
     rows = db.execute(
         "SELECT host.name FROM span JOIN host ON host.id = span.host WHERE inventory = ? "
         "AND fact IN (SELECT fact.id FROM fact JOIN subject ON subject.id = subject "
@@ -92,7 +92,10 @@ def _unread(db: sqlite3.Connection, inventory: int | None, now: int) -> tuple[st
 def _folded(
     db: sqlite3.Connection, window: Mapping[str, int | None], names: Mapping[int, str]
 ) -> Iterator[FleetChange]:
-    """The changes of all hosts. A change that several hosts have in common is yielded once, with their names."""
+    """Yield the changes between the two audits of ``window``.
+
+    A change that several hosts have in common is yielded once, with the ``names`` of the hosts.
+    """
     ended, begun = _facts(db, _ENDED, window), _facts(db, _BEGUN, window)
     _add_last_known(db, ended, begun, window)
     hosts: dict[tuple[Key, str | None, str | None], set[str]] = defaultdict(set)
@@ -113,7 +116,7 @@ def _facts(db: sqlite3.Connection, query: str, window: Mapping[str, int | None])
 
 
 def _add_last_known(db: sqlite3.Connection, ended: _Facts, begun: _Facts, window: Mapping[str, int | None]) -> None:
-    """Add the last known value of each thing that the first audit did not read, but the second one did."""
+    """Add to ``ended`` the last known value of each subject in ``begun`` that the first audit did not read."""
     query = (
         "SELECT kind, layer, name, have, want, more FROM span JOIN fact ON fact.id = span.fact "
         "JOIN subject ON subject.id = span.subject WHERE host = ? AND span.subject = ? AND since <= ? "

@@ -1,4 +1,4 @@
-"""The last facts of each host, for ``hostwright audit --offline``."""
+"""Stored facts (answers to probes) of each host's last audit, for ``hostwright audit --offline``."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ FOLDER, LAST = "audits", "last"
 
 
 class FactStore:
-    """A store in ``root/audits`` with one file for each host of each inventory, readable only by its owner.
+    """A store in the directory ``audits`` with one file for each host of each inventory.
 
-    It can be used from any thread.
+    Only the owner can read the files. The store can be used from any thread.
     """
 
     def __init__(self, root: Path):
@@ -26,9 +26,9 @@ class FactStore:
         self._places: dict[str | Path, Path] = {}
 
     def keep(self, inventory: str | Path, host: str, at: datetime, facts: Facts, redactor: Redactor) -> None:
-        """Replace the stored facts of a host. The new ones were read at the time ``at``; secrets in them are masked.
+        """Replace the stored facts of ``host`` by ``facts``, which were read at the time ``at``.
 
-        Raises ``HostwrightError`` if the file cannot be written.
+        ``redactor`` masks secrets in them. Raises ``HostwrightError`` if the file cannot be written.
         """
         path = self._path(inventory, host)
         try:
@@ -39,9 +39,9 @@ class FactStore:
             raise HostwrightError(f"{path}: cannot be written: {refused(error, ANOTHER_STATE)}") from error
 
     def load(self, inventory: str | Path, host: str) -> tuple[Facts, datetime] | None:
-        """A host's facts and the time when they were read (UTC); ``None`` for a host that was never read.
+        """The stored facts of ``host``, and the time when they were read (UTC); ``None`` if there are none.
 
-        Hosts with equal facts share one object. Raises ``InputError`` for a damaged file.
+        Hosts with equal facts share one object. Raises ``InputError`` if the file is damaged.
         """
         path = self._path(inventory, host)
         return load_facts(path, self._parsed) if path.exists() else None

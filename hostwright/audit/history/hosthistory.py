@@ -1,4 +1,4 @@
-"""Results of queries of the history. Text from a host is untrusted."""
+"""Data classes for the results of queries of the audit history. Text from a host is untrusted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NOTHING = "nothing"
 
 @dataclass(frozen=True, slots=True)
 class HistoryEvent:
-    """One change between two audits of a host. ``at`` is UTC.
+    """One change of a host between two of its audits. ``at`` is UTC.
 
     ``kind`` is status, stack, layer, reading, deviation, finding or card. ``name`` is the name of the reading, state or
     rule, or the GPU's PCI address. ``before`` and ``after`` are its values; ``None``: it did not exist, or is unknown.
@@ -51,7 +51,7 @@ class HistoryEvent:
 
     @property
     def in_full(self) -> bool:
-        """Whether the sentence is printed without a length limit, since it ends with a serial number."""
+        """Whether ``sentence`` is printed without a length limit, since it ends with a serial number."""
         return self.kind == CARD
 
     def _change(self, nothing: str, unknown: str) -> str:
@@ -62,7 +62,7 @@ class HistoryEvent:
 
 @dataclass(frozen=True, slots=True)
 class HostHistory:
-    """The history of one host, the oldest event first. ``first`` and ``last`` are the times of its audits (UTC).
+    """The events of one host, the oldest first. ``first`` and ``last`` are the times of its audits (UTC).
 
     If the host was never audited, ``first``, ``last`` and ``status`` are ``None``.
     """
@@ -76,7 +76,7 @@ class HostHistory:
 
 @dataclass(frozen=True, slots=True)
 class FleetChange:
-    """The same change on one or more hosts. For the values, see ``HistoryEvent``."""
+    """The same change on one or more hosts. For the meaning of the fields, see ``HistoryEvent``."""
 
     kind: str
     layer: str
@@ -90,8 +90,8 @@ class FleetChange:
 class FleetDiff:
     """The changes of a fleet between two audits, which began at ``since`` and ``until`` (UTC).
 
-    Both times are ``None`` if there is no audit. If an audit did not read a host, the last facts known at that time are
-    compared.
+    Both times are ``None`` if there is no audit. For a host that an audit did not read, the last known facts before
+    that audit are compared.
     """
 
     since: datetime | None = None
@@ -102,11 +102,11 @@ class FleetDiff:
     unread: tuple[str, ...] = ()  #: hosts that could not be read in the last audit until ``until``
 
     def of(self, *kinds: str) -> tuple[FleetChange, ...]:
-        """The changes of these kinds, such as ``status``."""
+        """The changes whose kind is one of ``kinds``, such as ``status``."""
         return tuple(change for change in self.changes if change.kind in kinds)
 
     def on(self, hosts: set[str]) -> FleetDiff:
-        """The changes of these hosts only."""
+        """A copy with only the changes of ``hosts``."""
         changes = [
             replace(change, hosts=tuple(host for host in change.hosts if host in hosts)) for change in self.changes
         ]
@@ -115,28 +115,34 @@ class FleetDiff:
 
     @property
     def left(self) -> tuple[str, ...]:
-        """The hosts that are no longer as desired. Hosts that could not be read at ``until`` are omitted."""
+        """The hosts that were as desired at ``since``, and are not at ``until``.
+
+        Hosts that could not be read at ``until`` are omitted.
+        """
         changes = [change for change in self.of(STATUS) if change.before == "desired" and change.after != "unread"]
         return _hosts(changes)
 
     @property
     def reached(self) -> tuple[str, ...]:
-        """The hosts that became as desired. Hosts that could not be read at ``since`` are omitted."""
+        """The hosts that were not as desired at ``since``, and are at ``until``.
+
+        Hosts that could not be read at ``since`` are omitted.
+        """
         return _hosts([change for change in self.of(STATUS) if change.after == "desired" and change.before != "unread"])
 
     @property
     def values(self) -> tuple[FleetChange, ...]:
-        """Changed readings and GPUs."""
+        """The changes of readings (values that were read on hosts) and of GPUs."""
         return self.of(READING, CARD)
 
     @property
     def findings(self) -> tuple[FleetChange, ...]:
-        """Known failures that appeared or disappeared."""
+        """The changes of known failures: appeared or disappeared."""
         return self.of(FINDING)
 
     @property
     def deviations(self) -> tuple[FleetChange, ...]:
-        """The states that are no longer as desired, and those that are as desired again."""
+        """The changes of states that are no longer as desired, or are as desired again."""
         return self.of(DEVIATION)
 
 

@@ -1,4 +1,4 @@
-"""Convert the audit of one host into facts for the history. Pure.
+"""Convert the audit of one host into facts for the history. All functions are pure.
 
 An earlier fact ends only if an audit checked it and did not find it.
 """
@@ -40,13 +40,16 @@ class Item(NamedTuple):
 
 
 def card_of(bus: str, have: str) -> KnownCard:
-    """Convert an item that ``_card`` created back into a GPU. Older history files have only the first four values."""
+    """Convert the address ``bus`` and the value ``have`` of an item for a GPU back into the GPU.
+
+    Older history files have only the first four fields.
+    """
     return KnownCard(bus, *adapter(tuple[str, ...]).validate_json(have)[: len(fields(KnownCard)) - 1])
 
 
 @dataclass(frozen=True, slots=True)
 class HostSnapshot:
-    """The facts about one host in one audit, each with a note, and the checks that the audit made."""
+    """The facts about one host in one audit, each with a note, and the scope of the audit."""
 
     items: Mapping[Item, str]
     layers: frozenset[str] = frozenset()  #: names of the audited layers. An empty name stands for the host itself.
@@ -57,7 +60,7 @@ class HostSnapshot:
     partial: frozenset[str] = frozenset()  #: layers in which some states could not be probed
 
     def ends(self, item: Item) -> bool:
-        """Whether this audit shows that an earlier fact has ended. False if it did not check the fact."""
+        """Whether this audit shows that the earlier fact ``item`` has ended. False if it did not check the fact."""
         if item.kind == STATUS:
             return True
         if item.layer not in self.layers:
@@ -73,7 +76,7 @@ class HostSnapshot:
 
 
 def snapshot(audit: HostAudit) -> HostSnapshot:
-    """Convert the audit of a host into facts for the history."""
+    """Convert ``audit``, the audit of one host, into facts for the history."""
     from hostwright.audit.judging.judging import (
         unprobed,  # This import loads all roles, which readers of the history do not need.
     )
@@ -92,7 +95,10 @@ def snapshot(audit: HostAudit) -> HostSnapshot:
 
 
 def _could_be_read(audit: HostAudit) -> bool:
-    """Whether anything was read. A host is also ``unread`` if only some of its layers could not be probed."""
+    """Whether the audit read anything on the host.
+
+    The status is also ``unread`` if only some layers could not be probed.
+    """
     anything = audit.readings or audit.deviations or audit.findings or audit.gpus
     return audit.status != "unread" or bool(anything) or any(layer.status != "unread" for layer in audit.layers)
 
@@ -120,7 +126,7 @@ def _card(gpu: Gpu) -> str:
 
 
 def kept(text: str) -> str:
-    """The text as the history stores it: limited in length, and valid Unicode."""
+    """``text`` in the form that the history stores: limited in length, and valid Unicode."""
     if len(text) <= TEXT_CHARACTERS and text.isascii():
         return text
     return text[:TEXT_CHARACTERS].encode("utf-8", "backslashreplace").decode("utf-8")[:TEXT_CHARACTERS]

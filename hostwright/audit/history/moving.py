@@ -1,7 +1,7 @@
-"""Compare the facts of an earlier and a later audit. Pure.
+"""Compare the facts of an earlier and a later audit. All functions are pure.
 
-If the later audit has no value for a status or a reading, the last known value is kept. A deviation, a finding or a
-GPU without a later fact no longer exists.
+If the later audit has no value for a status or a reading, the last known value is kept. A deviation, a finding or a GPU
+without a later fact no longer exists.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ Key = tuple[str, str, str]  #: kind, layer and name of a fact
 
 @dataclass(frozen=True, slots=True)
 class FactChange:
-    """The facts about one subject before and after a change. ``None`` means that there is no fact."""
+    """The facts about one subject (such as a reading) before and after a change. ``None``: there is no fact."""
 
     before: Item | None
     after: Item | None
 
     @property
     def item(self) -> Item:
-        """The later fact, or the earlier one if there is no later fact."""
+        """The fact after the change, or the fact before it if there is none."""
         either = self.after or self.before
         if either is None:
             raise ValueError("a change of a fact has neither its old nor its new value")
@@ -34,7 +34,7 @@ class FactChange:
 
 
 def fact_changes(before: Collection[Item], after: Collection[Item]) -> Iterator[FactChange]:
-    """The changes of one subject that are worth reporting.
+    """The changes of one subject, with the facts ``before`` and ``after``, that are worth reporting.
 
     If several deviations, findings or GPUs have the same name, earlier and later ones are paired in order.
     """
@@ -46,7 +46,7 @@ def fact_changes(before: Collection[Item], after: Collection[Item]) -> Iterator[
 
 
 def _worth_reporting(change: FactChange) -> bool:
-    """Whether the host itself changed. A new value in the stack, or a new ``among``, is not reported."""
+    """Whether the host itself changed. A change of the desired value or of ``among`` is not reported."""
     if change.before is None or change.after is None:
         return change.item.kind not in VALUES
     if change.item.kind in VALUES:
@@ -62,7 +62,7 @@ def _order(item: Item) -> tuple[str, str, str]:
 
 
 def shown(item: Item | None) -> str | None:
-    """The value of a fact as text, or ``None`` if there is no fact."""
+    """The value of the fact ``item`` as text, or ``None`` if there is no fact."""
     if item is None or item.kind != CARD:
         return item.have if item else None
     return str(card_of(item.name, item.have))

@@ -1,4 +1,4 @@
-"""Remove old entries from the history, and some of the audits if they are frequent."""
+"""Remove old entries from the audit history, and unchanged entries of past days if audits are frequent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ SLACK_DAYS = 30
 
 
 def tidy(db: sqlite3.Connection, number: int, at: int) -> None:
-    """Clean up after an audit: thin out past days (after the first audit of a day), and prune old entries (monthly)."""
+    """Clean up after the audit ``number``, which began at ``at`` (seconds since 1970).
+
+    After the first audit of a day, ``thin`` removes entries of past days. About once a month, ``prune`` removes old
+    entries.
+    """
     (inventory,) = db.execute("SELECT inventory FROM audit WHERE id = ?", (number,)).fetchone()
     query = "SELECT at FROM audit WHERE inventory = ? AND id < ? ORDER BY id DESC LIMIT 1"
     before = db.execute(query, (inventory, number)).fetchone()
@@ -25,7 +29,7 @@ def tidy(db: sqlite3.Connection, number: int, at: int) -> None:
 
 
 def thin(db: sqlite3.Connection, inventory: int, now: int) -> None:
-    """For each past day, keep only the rows of its last audit, and all changes.
+    """For each day before that of ``now``, keep only the host statuses of its last audit, and all changes.
 
     Otherwise, with ``--watch``, a thousand hosts would add a thousand rows a minute.
     """
@@ -45,7 +49,7 @@ def thin(db: sqlite3.Connection, inventory: int, now: int) -> None:
 
 
 def prune(db: sqlite3.Connection, now: int, keep_days: int = KEEP_DAYS) -> None:
-    """Remove audits older than ``keep_days``, facts that ended before, and hosts that were not audited since.
+    """Remove audits older than ``keep_days``, facts that ended earlier than that, and hosts not audited since.
 
     If a fact still holds, its start is kept, however old. ``now`` is in seconds since 1970.
     """

@@ -1,4 +1,4 @@
-"""Read the history of one host, and the start times of current statuses and problems, from the database."""
+"""Read from the database the history of one host, and the times at which current statuses and problems began."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The period during which a fact about a host held: from the audit ``since`` until the audit ``until``.
+    """The period during which a fact about a host held: from the audit ``since`` to the audit ``until``.
 
     ``until`` is ``None`` while the fact holds.
     """
@@ -40,18 +40,18 @@ class Span:
 
 
 def inventory_id(db: sqlite3.Connection, inventory: str | Path) -> int | None:
-    """The database id of an inventory; ``None`` if no audit of it is recorded."""
+    """The database id of ``inventory``; ``None`` if no audit of it is recorded."""
     row = db.execute("SELECT id FROM inventory WHERE place = ?", (place_of(inventory),)).fetchone()
     return row[0] if row else None
 
 
 def moment(seconds: float) -> datetime:
-    """A time in seconds since 1970 as a UTC datetime."""
+    """Convert ``seconds`` since 1970 to a UTC datetime."""
     return EPOCH + timedelta(seconds=seconds)
 
 
 def host_history(db: sqlite3.Connection, inventory: int | None, host: str, since: datetime | None) -> HostHistory:
-    """The history of a host. Its first events are the status and the problems at the time ``since``."""
+    """The history of ``host`` since the time ``since``, or its whole history for ``None``."""
     query = "SELECT id, first, last FROM host WHERE inventory = ? AND name = ?"
     row = db.execute(query, (inventory, host)).fetchone()
     if row is None:
@@ -83,7 +83,10 @@ def _spans(db: sqlite3.Connection, host_id: int) -> Iterator[Span]:
 
 
 def _changes(spans: Iterable[Span], first: int) -> list[tuple[int, FactChange, str]]:
-    """The changes of all subjects of a host, each with the number of its audit and its note, in order of time."""
+    """The changes of all subjects of a host in order of time, each with the audit's number and the fact's note.
+
+    ``first`` is the number of the host's first audit.
+    """
     by_subject: dict[int, list[Span]] = defaultdict(list)
     for span in spans:
         by_subject[span.subject].append(span)
@@ -98,7 +101,10 @@ def _changes(spans: Iterable[Span], first: int) -> list[tuple[int, FactChange, s
 
 
 def _of_subject(spans: list[Span], first: int) -> Iterator[tuple[int, FactChange, str]]:
-    """The changes of one subject. The value in the host's first audit is reported only for the status."""
+    """The changes of one subject with the facts ``spans``.
+
+    In the host's first audit, ``first``, the value is reported only for the subject status.
+    """
     begun: dict[int, dict[Item, str]] = defaultdict(dict)
     ended: dict[int, set[Item]] = defaultdict(set)
     for span in spans:
@@ -118,7 +124,7 @@ def _of_subject(spans: list[Span], first: int) -> Iterator[tuple[int, FactChange
 
 
 def _times(db: sqlite3.Connection, host_id: int, audits: Iterable[int]) -> dict[int, datetime]:
-    """The times when a host was read in these audits, or when a pruned audit began."""
+    """Audit → time at which the host was read; the time at which the audit began if its rows were pruned."""
     rows = db.execute(
         "SELECT audit.id, audit.at + coalesce(after_s, 0) FROM audit "
         "LEFT JOIN seen ON seen.audit = audit.id AND seen.host = ? "
@@ -137,7 +143,7 @@ def _event(at: datetime, change: FactChange, note: str) -> HistoryEvent:
 
 
 def latest(db: sqlite3.Connection, inventory: int | None) -> dict[str, str]:
-    """The status of each host in its last audit."""
+    """Host → status in the host's last audit."""
     rows = db.execute(
         "SELECT host.name, seen.status FROM host JOIN seen ON seen.audit = host.last AND seen.host = host.id "
         "WHERE inventory = ?",
@@ -147,7 +153,7 @@ def latest(db: sqlite3.Connection, inventory: int | None) -> dict[str, str]:
 
 
 def ages(db: sqlite3.Connection, inventory: int | None) -> Ages:
-    """The start times of the current status, deviations and findings of each host.
+    """The times at which the current status, deviations and findings of each host began.
 
     A deviation or finding may have had other values since that time.
     """
@@ -171,7 +177,7 @@ def ages(db: sqlite3.Connection, inventory: int | None) -> Ages:
 
 
 def _beginning(db: sqlite3.Connection, host_id: int, subject: int, since: int) -> int:
-    """The first audit of an unbroken series up to the audit ``since`` in which a subject had facts, with any values."""
+    """The first audit of an unbroken series in which ``subject`` had facts with any values, up to ``since``."""
     query = "SELECT min(since) FROM span WHERE host = ? AND subject = ? AND until = ? AND since < until"
     while (before := db.execute(query, (host_id, subject, since)).fetchone()[0]) is not None:
         since = before
@@ -179,7 +185,7 @@ def _beginning(db: sqlite3.Connection, host_id: int, subject: int, since: int) -
 
 
 def state(db: sqlite3.Connection, audit: int) -> Mapping[str, frozenset[Item]]:
-    """The facts that an audit found, by host name."""
+    """Host → the facts that the audit with the number ``audit`` found."""
     hosts = db.execute(
         "SELECT host.id, host.name, layers, kept FROM seen JOIN host ON host.id = seen.host "
         "JOIN scope ON scope.id = seen.scope WHERE audit = ?",

@@ -77,7 +77,10 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 
 
 def migrate(db: sqlite3.Connection) -> None:
-    """Migrate a file to the current version. Raises ``InputError`` for a newer version, and for a foreign database."""
+    """Migrate a history file to the current version.
+
+    Raises ``InputError`` if the file has a newer version or is another program's database.
+    """
     version = version_of(db)
     if version == len(MIGRATIONS):
         return
@@ -101,7 +104,7 @@ def migrate(db: sqlite3.Connection) -> None:
 
 
 def version_of(db: sqlite3.Connection) -> int:
-    """The schema version of a file; 0 if the file is new."""
+    """The schema version of a history file; 0 if the file is new."""
     return int(db.execute("PRAGMA user_version").fetchone()[0])
 
 

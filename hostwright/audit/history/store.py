@@ -1,4 +1,4 @@
-"""The interface of the history, which is one SQLite file. Each call opens and closes the file."""
+"""The interface of the audit history, which is one SQLite file. Each call opens and closes the file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NUMBER = Pattern(r"([0-9]{1,9})(?: GiB)?")
 
 
 def hardware(db: sqlite3.Connection, inventory: int | None, now: datetime) -> Mapping[str, KnownHardware]:
-    """The hardware of each host according to facts that held at any time in the last ``REMEMBERED_DAYS``."""
+    """Host → its hardware according to facts that held at any time in the ``REMEMBERED_DAYS`` days before ``now``."""
     rows = db.execute(
         "SELECT host.name, kind, layer, subject.name, have FROM span JOIN host ON host.id = span.host "
         "JOIN subject ON subject.id = span.subject JOIN fact ON fact.id = span.fact "
@@ -62,7 +62,7 @@ AUDIT_SETS = {"drifted": "drift", "failing": "failing", "unread": "unread"}
 
 
 class History:
-    """The audits of all inventories on this machine, in the directory ``root``.
+    """The audits of all inventories on this machine, in a file in the directory ``root``.
 
     It can be used from any thread and process. If the file cannot be used, each method raises ``HostwrightError`` with
     a remedy. If no audit was ever written, all results are empty.
@@ -72,7 +72,7 @@ class History:
         self.path = root / FILE
 
     def add(self, audit: FleetAudit) -> int:
-        """Write an audit in one transaction, and return its number. Some calls also remove old entries.
+        """Write ``audit`` in one transaction, and return its number. Some calls also remove old entries.
 
         Raises ``ValueError`` for an offline audit, which read no host.
         """
@@ -83,42 +83,45 @@ class History:
             return number
 
     def prune(self, keep_days: int = pruning.KEEP_DAYS, *, now: datetime | None = None) -> None:
-        """Remove audits older than ``keep_days``, and facts that ended before."""
+        """Remove audits older than ``keep_days`` before ``now``, and facts that ended earlier than that."""
         with opened(self.path, write=True) as db:
             pruning.prune(db, int((now or datetime.now(UTC)).timestamp()), keep_days)
 
     def host_history(self, host: str, since: datetime | None, inventory: str | Path) -> HostHistory:
-        """The history of one host, from ``since`` on."""
+        """The history of ``host`` since the time ``since``, or its whole history for ``None``."""
         with self._reading(inventory) as (db, number):
             return reading.host_history(db, number, host, since)
 
     def diff(self, inventory: str | Path, since: datetime, until: datetime | None = None) -> FleetDiff:
-        """Compare the last audit before ``since`` with the last one before ``until`` (``None``: with the newest)."""
+        """Compare the last audit before ``since`` with the last one before ``until`` (``None``: the newest audit)."""
         with self._reading(inventory) as (db, number):
             return comparing.compare(db, number, since, until)
 
     def trend(self, inventory: str | Path, days: int) -> tuple[TrendPoint, ...]:
-        """The number of hosts by status and by value of each reading, per day in the last ``days`` days with audits."""
+        """The number of hosts by status and value of each reading, per day with an audit in the last ``days`` days."""
         with self._reading(inventory) as (db, number):
             return trending.trend(db, number, days)
 
     def latest(self, inventory: str | Path) -> Mapping[str, str]:
-        """The status of each host in its last audit."""
+        """Host → status in the host's last audit."""
         with self._reading(inventory) as (db, number):
             return reading.latest(db, number)
 
     def ages(self, inventory: str | Path) -> Ages:
-        """The start times of current statuses, deviations and findings."""
+        """The times at which the hosts' current statuses, deviations and findings began."""
         with self._reading(inventory) as (db, number):
             return reading.ages(db, number)
 
     def hardware(self, inventory: str | Path, now: datetime | None = None) -> Mapping[str, KnownHardware]:
-        """The hardware of each host that the audits of the last ``REMEMBERED_DAYS`` found."""
+        """Host → its hardware according to audits of the last ``REMEMBERED_DAYS`` days."""
         with self._reading(inventory) as (db, number):
             return hardware(db, number, now or datetime.now(UTC))
 
     def state(self, audit: int) -> Mapping[str, frozenset[Item]]:
-        """The facts that an audit found, by host name. For a past day, only the last audit is stored in full."""
+        """Host → the facts that the audit with the number ``audit`` found.
+
+        For a past day, only the last audit is stored in full.
+        """
         with opened(self.path, write=False) as db:
             return reading.state(db, audit)
 
@@ -129,11 +132,11 @@ class History:
 
 
 def sets_of(pattern: str, root: Path, inventory: str | Path, names: Collection[str]) -> dict[str, set[str]]:
-    """The hosts that each ``@`` term in a ``--hosts`` pattern stands for.
+    """The hosts for each ``@`` term in ``pattern``, the value of ``--hosts``.
 
     ``@failed`` and similar sets are hosts by their result in the last run, ``@failed:RUN`` in a named run. ``@drifted``
     and similar sets are hosts by the status of their last audit. ``names`` are the inventory's hosts and groups. Raises
-    ``InputError`` for a set without recorded data, unless the inventory has that name.
+    ``InputError`` for a set without recorded data, unless ``names`` contains its name.
     """
     sets = named_sets(root, inventory)
     check_sets(pattern, sets, names)

@@ -1,4 +1,4 @@
-"""The number of hosts by status and value on each day."""
+"""Count hosts by status and by value of each reading on each day."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _Line = Mapping[str, list[int]]  #: mapping from a value to the number of hosts 
 
 
 def trend(db: sqlite3.Connection, inventory: int | None, days: int) -> tuple[TrendPoint, ...]:
-    """One point for each of the last ``days`` days that have an audit, counted back from the last audit."""
+    """One point for each day with an audit in the last ``days`` days, counted back from the last audit."""
     calendar = _calendar(db, inventory, days)
     if calendar is None:
         return ()
@@ -57,13 +57,13 @@ class _Calendar:
         return [moment(day * DAY_S).date().isoformat() for day in self.days]
 
     def begin(self, since: int) -> int:
-        """The index of the day from which a fact counts that began with the audit ``since``."""
+        """The index of the first day on which a fact that began with the audit ``since`` counts."""
         return bisect_left(self.last, since)
 
     def end(self, until: int | None, last_seen: int) -> int:
-        """The index of the day from which a fact that ended with the audit ``until`` no longer counts.
+        """The index of the first day on which a fact that ended with the audit ``until`` no longer counts.
 
-        ``last_seen`` is the last audit of the host, which is no longer counted ``STALE_DAYS`` later.
+        ``last_seen`` is the last audit of the host, which is no longer counted ``STALE_DAYS`` days later.
         """
         stale = bisect_left(self.days, self.day_of[last_seen] + STALE_DAYS + 1)
         return stale if until is None else min(stale, bisect_left(self.last, until))
@@ -81,7 +81,10 @@ def _calendar(db: sqlite3.Connection, inventory: int | None, days: int) -> _Cale
 
 
 def _lines(db: sqlite3.Connection, inventory: int | None, calendar: _Calendar) -> dict[_Subject, _Line]:
-    """The number of hosts by value and day, for the status and for each reading with at most ``MOST_VALUES`` values."""
+    """The number of hosts by value on each day of ``calendar``, for the status and for readings.
+
+    Readings with more than ``MOST_VALUES`` values are omitted.
+    """
     steps: dict[_Subject, dict[str, list[int]]] = defaultdict(dict)
     for kind, layer, name, have, since, until, last_seen, hosts in db.execute(_GROUPED, (inventory, STATUS, READING)):
         begin, end = calendar.begin(since), calendar.end(until, last_seen)

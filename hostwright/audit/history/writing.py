@@ -1,4 +1,4 @@
-"""Add an audit to the history. Only facts that changed since the previous audit of a host are written."""
+"""Add an audit to the history. For each host, only facts that changed since its previous audit are written."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DIGEST_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """An audit prepared for writing."""
+    """An audit in the form in which it is written to the history."""
 
     audit: FleetAudit
     at: int  #: time of the audit in seconds since 1970
@@ -28,7 +28,7 @@ class AuditEntry:
 
 
 def entry(audit: FleetAudit) -> AuditEntry:
-    """Prepare an audit for writing. Raises ``ValueError`` for an offline audit or an invalid time."""
+    """Prepare ``audit`` for writing. Raises ``ValueError`` for an offline audit or an invalid time."""
     if audit.offline:
         raise ValueError("an offline audit read no host and cannot be added to the history")
     hosts = {kept(host.host): (host, snapshot(host)) for host in audit.hosts}
@@ -36,7 +36,7 @@ def entry(audit: FleetAudit) -> AuditEntry:
 
 
 def write(db: sqlite3.Connection, new: AuditEntry) -> int:
-    """Write an audit within a transaction, and return its number."""
+    """Write ``new`` within a transaction, and return the number of the audit."""
     db.execute("INSERT INTO inventory (place) VALUES (?) ON CONFLICT DO NOTHING", (new.place,))
     (inventory,) = db.execute("SELECT id FROM inventory WHERE place = ?", (new.place,)).fetchone()
     values = (inventory, new.at, new.audit.took_s, len(new.hosts))
@@ -54,7 +54,7 @@ def write(db: sqlite3.Connection, new: AuditEntry) -> int:
 
 
 def epoch(at: str) -> int:
-    """Convert an ISO 8601 time to seconds since 1970. A time without an offset is UTC."""
+    """Convert ``at``, an ISO 8601 time, to seconds since 1970. A time without an offset is UTC."""
     moment = datetime.fromisoformat(at)
     return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
 
@@ -68,7 +68,7 @@ class StoredFact:
 
 
 def _hosts(db: sqlite3.Connection, inventory: int, number: int, names: Iterable[str]) -> dict[str, int]:
-    """The database ids of these hosts. New hosts are added."""
+    """Host → database id for all ``names``. New hosts are added."""
     db.executemany(
         "INSERT INTO host (inventory, name, first, last) VALUES (?, ?, ?, ?) "
         "ON CONFLICT DO UPDATE SET last = excluded.last",
@@ -80,7 +80,7 @@ def _hosts(db: sqlite3.Connection, inventory: int, number: int, names: Iterable[
 def _spans(
     db: sqlite3.Connection, number: int, host: int, now: HostSnapshot, facts: Mapping[Item, StoredFact]
 ) -> list[int]:
-    """End the facts that no longer hold, and start the new ones.
+    """End the facts of ``host`` that no longer hold in ``now``, and start the new ones.
 
     Returns the ids of facts in audited layers that could not be checked.
     """
@@ -106,7 +106,10 @@ def _spans(
 
 
 def _scope(db: sqlite3.Connection, now: HostSnapshot, left: Iterable[int]) -> int:
-    """The database id of the scope of a host's audit (layers and unchecked facts), which nearly all hosts share."""
+    """The database id of the scope of the audit ``now``: its layers and its unchecked facts ``left``.
+
+    Nearly all hosts share one scope.
+    """
     values = (json.dumps(sorted(now.layers)), json.dumps(sorted(left)))
     query = "SELECT id FROM scope WHERE layers = ? AND kept = ?"
     row = db.execute(query, values).fetchone()
@@ -117,7 +120,7 @@ def _scope(db: sqlite3.Connection, now: HostSnapshot, left: Iterable[int]) -> in
 
 
 def _facts(db: sqlite3.Connection, items: Iterable[Item]) -> dict[Item, StoredFact]:
-    """The database ids of these facts. New facts are added."""
+    """Fact → database ids of the fact and its subject for all ``items``. New facts are added."""
     subjects: dict[tuple[str, ...], int] = {}
     return {item: _fact(db, item, _subject(db, item, subjects)) for item in items}
 
@@ -142,7 +145,7 @@ def _fact(db: sqlite3.Connection, item: Item, subject: int) -> StoredFact:
 
 
 def item_of(db: sqlite3.Connection, fact: int) -> Item:
-    """The fact with this database id."""
+    """The fact with the database id ``fact``."""
     query = (
         "SELECT kind, layer, name, have, want, more FROM fact JOIN subject ON subject.id = fact.subject "
         "WHERE fact.id = ?"

@@ -1,1 +1,4 @@
-"""Judge a host by its facts. Pure."""
+"""Judge a host by its facts (answers to probes): compute its status, deviations and findings.
+
+All functions are pure.
+"""

@@ -1,4 +1,4 @@
-"""The rules, GPUs and probes of an audit, computed once for all hosts with the same desired state."""
+"""The failure rules, GPU interfaces and probes of an audit, shared by all hosts with the same desired state."""
 
 from __future__ import annotations
 
@@ -20,18 +20,21 @@ from hostwright.plan.targets import TargetHost
 
 @dataclass(frozen=True)
 class AuditScope:
-    """The rules, GPUs and probes of an audit of all hosts with the same desired state."""
+    """The failure rules, GPU interfaces and probes of an audit of all hosts with the same desired state."""
 
     target: TargetHost  #: one of the hosts with this desired state
 
     @cached_property
     def rules(self) -> Catalogue:
-        """Rules of all the hosts' roles, including roles that ``--roles`` excludes, and all roles' rules about GPUs."""
+        """Failure rules of all the hosts' roles, and rules about GPUs of all existing roles.
+
+        Roles that ``--roles`` excludes are included.
+        """
         own = tuple(role for role in self.target.all_roles if role in self._own)
         return catalogue(own, tuple(role for role in self._reading_cards if role not in own))
 
     def named(self, text: str) -> tuple[str, str] | None:
-        """The result of ``Catalogue.named``, computed once for hosts with equal logs."""
+        """The result of ``Catalogue.named`` for ``text``, computed once for hosts with equal logs."""
         return self.target.memory.kept("named", (Same(self.rules), text), lambda: self.rules.named(text))
 
     @property
@@ -59,12 +62,12 @@ class AuditScope:
         return wanted or bool(read_expected_gpus(self.target.host))
 
     def judges_cards(self, facts: Facts) -> bool:
-        """Whether to report GPU problems of a host: it should have GPUs, or has a GPU driver."""
+        """Whether to report GPU problems of the host with ``facts``: it should have GPUs, or has a GPU driver."""
         return self._has_cards or any(cards.driven(facts) for cards in self.cards)
 
     @cached_property
     def probes(self) -> tuple[Probe, ...]:
-        """All probes of an audit, without duplicates."""
+        """All probes of an audit of these hosts, without duplicates."""
         rules = (probe for rule in self.rules.signed if rule.sign for probe in rule.sign.probes)
         cards = (probe for part in self.cards for probe in part.probes)
         _, values = asked_for(self.target.stack.name, self.target.audit_values)
@@ -77,26 +80,32 @@ class AuditScope:
 
 
 def audited(target: TargetHost) -> AuditScope:
-    """The rules, GPUs and probes of an audit of this host, shared by hosts with the same desired state."""
+    """The audit scope of the host ``target``, shared by hosts with the same desired state."""
     return target.shared("audited", lambda: AuditScope(target))
 
 
 def audit_probes(target: TargetHost, *, sudo: bool = True) -> tuple[Probe, ...]:
-    """All probes of an audit of this host; without ``sudo``, only those that do not need root.
+    """All probes of an audit of the host ``target``; without ``sudo``, only those that do not need root.
 
-    The host's own roles decide which probes are included, except those for GPUs and for current users.
+    The host's own roles decide which probes are included, except those for GPUs and for the current users of the host.
     """
     looks_at = audited(target)
     return looks_at.probes if sudo else looks_at.unprivileged
 
 
 def found_probes(target: TargetHost) -> tuple[Probe, ...]:
-    """The probes that find installed software. They need root, and only audits run them."""
+    """The probes that find installed software on the host ``target``.
+
+    They need root, and only audits run them.
+    """
     return audited(target).finders.probes
 
 
 def rules_of(target: TargetHost) -> Catalogue:
-    """Rules of all the host's roles, including roles that ``--roles`` excludes, and all roles' rules about GPUs."""
+    """Failure rules of all roles of ``target``, and rules about GPUs of all existing roles.
+
+    Roles that ``--roles`` excludes are included.
+    """
     return audited(target).rules
 
 

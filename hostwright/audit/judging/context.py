@@ -1,4 +1,4 @@
-"""The data about one host from which readings and failure rules are computed. Pure.
+"""The data about one host from which readings and failure rules are computed. All functions are pure.
 
 A result is shared by all hosts of a run for which its computation reads equal data (``plan.facts.memory``).
 """
@@ -29,17 +29,17 @@ NOT_PROBED = "not probed (no sudo, or older facts)"
 
 
 class Unread(Exception):
-    """A check could not be made, because a probe gave no usable answer. This is not a fault of the host."""
+    """A check of a host could not be made, because a probe gave no usable answer. This is not a fault of the host."""
 
 
 @dataclass(frozen=True)
 class AuditContext:
-    """The facts and the desired states of one host, without its name.
+    """The facts (answers to probes) and the desired states of one host, without its name.
 
     ``now`` is the time when the facts were read (UTC). ``changes`` are the planned changes by role. ``variables`` are
-    the roles' bound variables. Facts may be incomplete (an old audit, or one without sudo): read them with ``answer``.
-    ``cards`` are the roles' interfaces to GPUs. ``named`` finds a known failure in a text, and returns its name and the
-    matching line. ``known`` is the hardware according to the inventory and earlier audits.
+    the typed variables of roles. Facts may be incomplete (an old audit, or one without sudo): read them with
+    ``answer``. ``cards`` are the roles' interfaces to GPUs. ``named`` finds a known failure in a text, and returns its
+    name and the matching line. ``known`` is the hardware according to the inventory and earlier audits.
     """
 
     desired: Desired
@@ -68,41 +68,44 @@ class AuditContext:
         return self.now.replace(second=0, microsecond=0)
 
     def section(self, kind: type[S]) -> S:
-        """The section of type ``kind`` in the stack."""
+        """The section of type ``kind`` in the host's stack."""
         return self.stack.section(kind)
 
     def require(self, probe: Probe) -> None:
-        """Raise ``Unread`` if a probe was not run, or timed out."""
+        """Raise ``Unread`` if ``probe`` was not run, or timed out."""
         if probe in self.facts.late:
             raise Unread(NotAnswered(probe.script, self.facts.late[probe].late_s).sentence)
         if probe not in self.facts:
             raise Unread(NOT_PROBED)
 
     def answer(self, probe: Probe) -> Answer:
-        """The answer to a probe, with any exit status. Raises ``Unread`` if the probe was not run or timed out."""
+        """The answer to ``probe``, with any exit status. Raises ``Unread`` if it was not run or timed out."""
         self.require(probe)
         return self.facts[probe]
 
     def text(self, probe: Probe) -> str:
-        """The output of a probe. Raises ``Unread`` if the probe was not run, timed out or failed."""
+        """The output of ``probe``. Raises ``Unread`` if the probe was not run, timed out or failed."""
         answer = self.answer(probe)
         if not answer.ok:
             raise Unread(f"the command of this check ended with status {answer.status}")
         return answer.text
 
     def differs(self, role: str) -> bool:
-        """Whether a role, or a role that provides it, is not as desired."""
+        """Whether ``role``, or a role that provides it, is not as desired on the host."""
         provided = [one.name for one in self.desired.roles if role in one.provides]
         return any(self.changes.get(name) for name in (role, *provided))
 
     @property
     def packages(self) -> Mapping[str, Installed]:
-        """The rows of dpkg's database by package name. Raises ``Unread``."""
+        """The rows of dpkg's database by package name. Raises ``Unread`` if they were not read."""
         self.require(DPKG)
         return dpkg_table(self.facts)
 
     def packages_where(self, wanted: Callable[[Installed], bool]) -> tuple[Installed, ...]:
-        """The rows of dpkg's database for which ``wanted`` is true. Raises ``Unread``."""
+        """The rows of dpkg's database for which ``wanted`` is true.
+
+        Raises ``Unread`` if the database was not read.
+        """
         self.require(DPKG)
         return dpkg_rows(self.facts, wanted)
 
@@ -113,27 +116,28 @@ class AuditContext:
 
     @property
     def gpu_events(self) -> tuple[GpuEvent, ...]:
-        """The recent GPU events in the kernel log. Raises ``Unread`` if they cannot be read."""
+        """The recent GPU events in the kernel log. Raises ``Unread`` if no role can read them."""
         return self.judged("events of cards", lambda ctx: _of_cards(ctx, lambda cards: cards.events(ctx)))
 
     def judged(self, key: Hashable, work: Callable[[AuditContext], T], *, tries: int = MOST_RESULTS) -> T:
-        """The result of ``work(ctx)``, computed once for all hosts for which ``work`` reads equal data.
+        """The result of ``work`` for this context, computed once for all hosts for which it reads equal data.
 
-        If ``work`` raises ``Unread``, this error is shared as well. ``tries`` is as in ``Memory.judged``.
+        If ``work`` raises ``Unread``, this error is shared as well. For ``key`` and ``tries``, see ``Memory.judged``.
         """
         return self.memory.judged(key, self, work, (Unread, NotAnswered), tries=tries)
 
     def settled(self, key: Hashable, work: Callable[[Facts], T]) -> T:
-        """The result of ``work(ctx.facts)``. Hosts count as equal if their results are, even if their facts differ.
+        """The result of ``work`` for the facts of this context.
 
-        For example, different amounts of memory may both be sufficient. Results are compared by their ``repr``.
+        For results that read it, hosts count as equal if they have equal results of ``work``, even if their facts
+        differ. For example, different amounts of memory may both be sufficient. Results are compared by their ``repr``.
         """
         return self.memory.judged(key, self.facts, work)
 
     def token(self, question: Hashable) -> Hashable:
-        """A hashable key for a part of this context. Equal keys mean equal parts.
+        """A hashable key for the part ``question`` of this context. Equal keys mean equal parts.
 
-        ``question`` is the name of the part, a ``Settled``, or a key of the facts.
+        ``question`` is the name of a field, a ``Settled``, or a key of the facts.
         """
         if isinstance(question, Settled):
             return question.token(self)
@@ -145,7 +149,7 @@ class AuditContext:
         return part if question in _VALUES else Same(part.roles if part is self.desired else part)
 
     def noting(self, notes: Notes) -> AuditContext:
-        """The same context, but with all reads recorded in ``notes``."""
+        """The same context, but with each read of a part recorded in ``notes``."""
         return NotedContext(self, notes)
 
 
@@ -157,13 +161,13 @@ _VALUES = (NOW, "minute", "named", "known")
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """A record that a judgement has read a result of ``AuditContext.settled``."""
+    """A record that a computation has read a result of ``AuditContext.settled``."""
 
     key: Hashable
     work: Callable[[Facts], object] = field(compare=False)
 
     def token(self, ctx: AuditContext) -> Hashable:
-        """The ``repr`` of the result, or the error if there is no result."""
+        """The ``repr`` of the result for the context ``ctx``, or the error if there is no result."""
         try:
             return repr(ctx.settled(self.key, self.work))
         except NotAnswered as error:
@@ -171,7 +175,7 @@ class Settled:
 
 
 class NotedContext(AuditContext):
-    """An ``AuditContext`` that records what a judgement reads from it."""
+    """An ``AuditContext`` that records in ``notes`` each part that a computation reads from it."""
 
     def __init__(self, ctx: AuditContext, notes: Notes):
         whole = ctx.__dict__.get("_whole", ctx)
@@ -188,13 +192,13 @@ class NotedContext(AuditContext):
         return getattr(own("_whole"), name)
 
     def settled(self, key: Hashable, work: Callable[[Facts], T]) -> T:
-        """As in ``AuditContext``. Records only the result, not the facts that ``work`` reads."""
+        """The same result as in ``AuditContext``. Records only the result, not the facts that ``work`` reads."""
         self.token(Settled(key, work))
         whole: AuditContext = self._whole
         return whole.settled(key, work)
 
     def token(self, question: Hashable) -> Hashable:
-        """As in ``AuditContext``. Also records the key in the notes."""
+        """The same key as in ``AuditContext``. Also records it in the notes."""
         notes: Notes = self._notes
         if question not in notes:
             notes[question] = self._look.token(question)
@@ -205,7 +209,10 @@ _PARTS = frozenset({"stack", "minute", *(part.name for part in fields(AuditConte
 
 
 def _of_cards(ctx: AuditContext, read: Callable[[Cards], tuple[T, ...]]) -> tuple[T, ...]:
-    """The result of ``read`` for all roles that can read GPUs on this host. Raises ``Unread`` if no role can."""
+    """The results of ``read`` for all GPU interfaces of roles, as one tuple.
+
+    Raises ``Unread`` if no role can read GPUs on this host.
+    """
     answers: list[tuple[T, ...]] = []
     reason = "no role reads cards"
     for cards in ctx.cards:

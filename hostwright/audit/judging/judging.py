@@ -1,9 +1,10 @@
-"""Compute the audit of a host from its facts. Pure: the same facts can be judged again against another stack.
+"""Compute the audit of a host from its facts (answers to probes).
 
-If a state is not as desired, either the host changed (drift) or the desired state did (intent). Puppet calls these
-corrective and intentional changes. The host's release record distinguishes them: for each state that was as desired at
-the end of the last good run, it contains a hash. Records of earlier versions of Hostwright have other hashes, so that
-drift and intent cannot be distinguished until the next provisioning.
+All functions are pure: the same facts can be judged again against another stack. If a state is not as desired, either
+the host changed (drift) or the desired state did (intent). Puppet calls these corrective and intentional changes. The
+host's release record distinguishes them: for each state that was as desired at the end of the last good run, it
+contains a hash. Records of earlier versions of Hostwright have other hashes, so that drift and intent cannot be
+distinguished until the next provisioning.
 """
 
 from __future__ import annotations
@@ -53,14 +54,14 @@ from hostwright.stack.ages import Advisories, Aged, aged, day_of, numbers
 
 @dataclass(frozen=True)
 class LastGood:
-    """The entry of a role in the release record of the last good run."""
+    """The entry of a role in a host's release record, written at the end of the last good run."""
 
     role: DesiredRole
     entry: Mapping[str, Any] | None  #: entry of the role in the release record; ``None`` without an entry
     memory: Memory = field(default_factory=Memory)  #: cache of results, shared by all hosts of a run
 
     def why(self, resource: Resource | None = None) -> Why:
-        """Why this state is not as desired.
+        """Why the state ``resource`` of the role is not as desired.
 
         Without ``resource``: why a value outside all states differs. A state has drifted if the record contains its
         hash. Any other state is new in the stack.
@@ -80,7 +81,7 @@ class LastGood:
 
 
 class Hashes:
-    """The hashes of a role's states in the form of release records, computed on first use."""
+    """The hashes of a role's states, computed as in release records on first use."""
 
     def __init__(self, role: DesiredRole):
         self._role, self._states = role, dict[Same[Resource], str]()
@@ -91,7 +92,7 @@ class Hashes:
         return desired_sha256(self._role)
 
     def of(self, resource: Resource) -> str:
-        """The hash of one state."""
+        """The hash of the state ``resource``."""
         key = Same(resource)
         if key not in self._states:
             self._states[key] = state_sha256(resource)
@@ -99,13 +100,13 @@ class Hashes:
 
 
 def last_good(role: DesiredRole, record: Mapping[str, Any], memory: Memory | None = None) -> LastGood:
-    """The record's entry for a role. A damaged entry is treated as missing."""
+    """The entry for ``role`` in the release record ``record``. A damaged entry is treated as missing."""
     entry = record.get("roles", {}).get(role.name)
     return LastGood(role, entry if isinstance(entry, dict) else None, memory or Memory())
 
 
 def shown(record: Mapping[str, Any]) -> ReleaseRecord | None:
-    """The main fields of the record for reports, or ``None`` without a record."""
+    """The main fields of the release record ``record`` for reports; ``None`` if the record is empty."""
     if not record:
         return None
     return ReleaseRecord(*(str(record.get(key, "")) for key in ("stack", "at", "run", "operator")))
@@ -115,7 +116,7 @@ Found = Finding | NotChecked
 
 
 def judge(target: TargetHost, facts: Facts, at: datetime, known_before: KnownHardware = NOTHING_KNOWN) -> HostAudit:
-    """Compute the audit of a host from facts that were read at the time ``at``.
+    """Compute the audit of the host ``target`` from ``facts``, which were read at the time ``at``.
 
     ``known_before`` is the hardware that earlier audits found. Hosts with equal facts share all results that do not
     depend on the time.
@@ -128,7 +129,10 @@ def judge(target: TargetHost, facts: Facts, at: datetime, known_before: KnownHar
 
 
 def _judged(target: TargetHost, looks_at: AuditScope, facts: Facts, at: datetime, hardware: KnownHardware) -> HostAudit:
-    """Compute the audit. Hosts with the same desired state, facts and time share the result."""
+    """Compute the audit of a host, without its name.
+
+    Hosts with the same desired state, facts and time share the result.
+    """
     memory = target.memory
     if refusal := memory.judged("refusal", facts, release.refusal):
         return unread(target, refusal, at)
@@ -169,7 +173,10 @@ def _judged(target: TargetHost, looks_at: AuditScope, facts: Facts, at: datetime
 
 
 def unread(target: TargetHost, sentence: str, at: datetime, lead: str = "") -> HostAudit:
-    """The audit of a host that could not be read. ``lead`` is the verb of the next command."""
+    """The audit of the host ``target``, which could not be read because of the error ``sentence``.
+
+    ``lead`` is the verb of the command to run next.
+    """
     layers = tuple(Layer(name, "unread") for name in (*(role.name for role in target.roles), GPU_LAYER))
     return HostAudit(
         target.name, target.stack.name, _iso(at), "unread", sentence, layers,
@@ -178,13 +185,16 @@ def unread(target: TargetHost, sentence: str, at: datetime, lead: str = "") -> H
 
 
 def unprobed(skipped: NotChecked) -> bool:
-    """Whether the probes of a check were not run or timed out, so that the state of its layer is unknown."""
+    """Whether ``skipped`` was not checked because its probes were not run or timed out.
+
+    The state of its layer is then unknown.
+    """
     of_cards = skipped.check in (CARDS, DRIVER_OF_CARDS)
     return of_cards or skipped.reason == NOT_ASKED or skipped.reason.startswith(NOT_IN_TIME)
 
 
 def _repairable(found: Found, changes: Mapping[str, tuple[Planned, ...]]) -> Found:
-    """Mark a finding as not fixed by provisioning if the plan of its layer is refused."""
+    """Return ``found``, marked as not fixed by provisioning if a plan for its layer is refused."""
     refused = isinstance(found, Finding) and any(isinstance(one, Refusal) for one in changes.get(found.layer, ()))
     return replace(found, provision=False) if isinstance(found, Finding) and refused else found
 
@@ -192,7 +202,7 @@ def _repairable(found: Found, changes: Mapping[str, tuple[Planned, ...]]) -> Fou
 def _deviations(
     target: TargetHost, known: Alike, read: Iterable[Reading], record: Mapping[str, Any]
 ) -> Iterator[Deviation]:
-    """The states that are not as desired, and why.
+    """The states of the host ``target`` that are not as desired, and why.
 
     For a layer without such a state, values that differ from the stack are reported: its states may not have been
     probed.
@@ -216,7 +226,10 @@ def _not_checked(known: Alike, found: Iterable[Found]) -> Iterator[NotChecked]:
 
 
 def _unread_cards(ctx: AuditContext, looks_at: AuditScope) -> Iterator[NotChecked]:
-    """Report a failed check if no GPU could be read, although the host should have GPUs or has a driver."""
+    """Report a failed check if the GPUs on the PCI bus could not be read.
+
+    Nothing is reported for a host that should have no GPUs and has no GPU driver.
+    """
     try:
         if looks_at.judges_cards(ctx.facts) and any(cards.on_bus(ctx.facts) for cards in ctx.cards):
             _ = ctx.gpus
@@ -228,7 +241,7 @@ def _unread_cards(ctx: AuditContext, looks_at: AuditScope) -> Iterator[NotChecke
 
 
 def _others_late(target: TargetHost, facts: Facts, not_checked: Iterable[NotChecked]) -> Iterator[NotChecked]:
-    """Report the probes that timed out, unless a failed check already names them."""
+    """Report the probes that timed out, unless ``not_checked`` already names them."""
     named = {skipped.reason for skipped in not_checked}
     of_cards = {*target.occupancy.probes, *(probe for part in audited(target).cards for probe in part.probes)}
     for probe, answer in facts.late.items():
@@ -244,9 +257,9 @@ def _record(facts: Facts) -> Mapping[str, Any]:
 def _layer(
     name: str, deviations: Iterable[Deviation], findings: Iterable[Finding], not_checked: Iterable[NotChecked]
 ) -> Layer:
-    """The status of one layer.
+    """The status of the layer ``name``.
 
-    The layer is unread if a state could not be checked or a probe timed out, but not if a rule could not be checked.
+    It is unread if a state could not be checked or a probe timed out, but not if a failure rule could not be checked.
     """
     whys = {deviation.why for deviation in deviations if deviation.layer == name}
     graves = {finding.grave for finding in findings if finding.layer == name}
@@ -276,7 +289,7 @@ def _iso(at: datetime) -> str:
 
 
 def aged_on(ctx: AuditContext) -> tuple[Aged, ...]:
-    """The advisories that apply to versions on the host. Software that cannot be read is ignored."""
+    """The advisories that apply to software versions on the host. Software that cannot be read is ignored."""
     known = ctx.desired.advisories
     if not known.products:
         return ()
@@ -291,7 +304,7 @@ def _aged(known: Advisories, found: Iterable[tuple[str, str]], today: date) -> t
 
 
 def installed(desired: Desired, memory: Memory, facts: Facts) -> tuple[tuple[str, str], ...]:
-    """The products on the host that advisories cover, each with its version."""
+    """The products on the host about which advisories exist, as pairs of product and version."""
     products = desired.advisories.products
     known = tuple(pattern for product in products.values() for pattern in product.packages)
     there = [(one.name, one.version) for one in _software(desired, memory, facts) if one.version]
@@ -313,7 +326,10 @@ def _software(desired: Desired, memory: Memory, facts: Facts) -> Iterator[Softwa
 
 
 def _pieces(state: Resource, facts: Facts) -> tuple[Software, ...]:
-    """The software that a state installs, as found on the host. Empty if a probe of the state was not run."""
+    """The software that ``state`` installs, as found on the host.
+
+    Empty if a probe of the state was not run.
+    """
     try:
         return tuple(state.software(facts))
     except (KeyError, NotAnswered):

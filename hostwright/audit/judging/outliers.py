@@ -1,4 +1,7 @@
-"""Compare the values that no stack pins between hosts, and find hosts that differ from the majority. Pure."""
+"""Compare between hosts the values that no stack defines, and find hosts that differ from the majority.
+
+All functions are pure.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,10 @@ Key = tuple[str, str, str]
 
 
 def spreads(hosts: Iterable[HostAudit]) -> tuple[ValueSpread, ...]:
-    """The values that no stack pins, each with its hosts. Two or more hosts with equal ``among`` are comparable.
+    """The values that no stack defines, each with its hosts.
 
-    If hosts have different stacks, only values of the machine are compared across stacks. Hosts that could not be read,
-    and values that no host has, are excluded.
+    Two or more hosts with equal ``among`` are comparable. If hosts have different stacks, only values of the machine
+    are compared across stacks. Hosts that could not be read, and values that no host has, are excluded.
     """
     audited = tuple(hosts)
     mixed = have_several_stacks(audited)
@@ -35,7 +38,7 @@ def _comparable(by_value: Mapping[str, list[str]]) -> bool:
 
 
 def _compared(host: HostAudit) -> Iterator[Reading]:
-    """The readings of a host that can be compared with other hosts, each layer, name and ``among`` once."""
+    """The readings of ``host`` that can be compared with other hosts, each layer, name and ``among`` once."""
     compared: dict[Key, Reading] = {}
     for reading in host.readings if host.status != "unread" else ():
         if reading.want is None and (reading.layer, reading.name) not in OWN:

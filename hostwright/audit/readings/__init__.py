@@ -1,1 +1,1 @@
-"""The values of a host: the shell program that prints them, and the readings parsed from its output."""
+"""The values of a host (readings): the shell program that prints them, and the parser of its output."""

@@ -1,4 +1,7 @@
-"""Parse the output of the shell program for values, and select the values that apply to a host. Pure."""
+"""Parse the output of the shell program that prints values of a host, and select the values that apply to it.
+
+All functions are pure.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ _RECORD = Snippet(
 
 
 def all_values(stack: str, roles: Iterable[AuditValue]) -> tuple[AuditValue, ...]:
-    """The values that the host's roles define, and the two values of its release record."""
+    """The values ``roles`` that the host's roles define, and the two values of its release record."""
     record = (
         AuditValue("stack", _RECORD.line("stack"), stack, layer=RELEASE_LAYER),
         AuditValue("at", _RECORD.line("at"), layer=RELEASE_LAYER),
@@ -33,14 +36,14 @@ def all_values(stack: str, roles: Iterable[AuditValue]) -> tuple[AuditValue, ...
 
 
 def value_probes(values: Iterable[AuditValue]) -> tuple[Probe, ...]:
-    """The probes that print these values: one without root, and one with root if any value needs it."""
+    """The probes that print ``values``: one without root, and one with root if any value needs it."""
     asked = tuple(values)
     root = root_program(asked)
     return (Probe(user_program(asked, PRODUCT)), *([Probe(root, root=True)] if root else []))
 
 
 def asked_for(stack: str, roles: tuple[AuditValue, ...]) -> tuple[tuple[AuditValue, ...], tuple[Probe, ...]]:
-    """The results of ``all_values`` and ``value_probes``, computed once for hosts with the same values of roles."""
+    """The results of ``all_values`` and ``value_probes``, computed once for hosts with the same ``roles``."""
     return _asked_for(stack, Same(roles))
 
 
@@ -51,19 +54,22 @@ def _asked_for(stack: str, roles: Same[tuple[AuditValue, ...]]) -> tuple[tuple[A
 
 
 def read_answers(text: str) -> dict[str, str]:
-    """The values in the output of the shell program by name. Other lines, and an incomplete last line, are skipped."""
+    """Name → value in ``text``, the output of the shell program. Other and incomplete lines are skipped."""
     whole = text.rpartition("\n")[0]
     rows = (line.partition("=") for line in whole.split("\n"))
     return {name: value.strip()[:VALUE_CHARACTERS] for name, sign, value in rows if sign and _NAME.fullmatch(name)}
 
 
 def is_meant(value: AuditValue, answers: Mapping[str, str]) -> bool:
-    """Whether a value applies to a host: its condition, if any, holds for these answers."""
+    """Whether ``value`` applies to a host: its condition, if any, holds for the host's ``answers``."""
     return value.given is None or answers.get(value.given[0].line, "") == value.given[1]
 
 
 def meant(values: Iterable[AuditValue], answers: Mapping[str, str]) -> tuple[AuditValue, ...]:
-    """The values that apply to a host with these answers. Of several with the same layer and name, the first."""
+    """The ``values`` that apply to a host with these ``answers``.
+
+    Of several with the same layer and name, the first is used.
+    """
     chosen: dict[tuple[str, str], AuditValue] = {}
     for value in values:
         if is_meant(value, answers):

@@ -1,4 +1,7 @@
-"""The latest changes on a host after its release record was written, as hints if no rule matches a problem."""
+"""The latest changes on a host after its release record was written.
+
+They are hints for problems that no failure rule matches.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ _DPKG = {"install": "installed", "upgrade": "upgraded", "remove": "removed", "pu
 
 
 def changed_since(facts: Facts) -> tuple[str, ...]:
-    """Packages, then files (each the latest first), that changed after the release record was written.
+    """Packages, then files (each the latest first), that changed after the host's release record was written.
 
     Empty if the host has no record or was not probed. A package is listed once: ``package driverctl installed
     0.111-1``.

@@ -1,4 +1,4 @@
-"""The start times of statuses and problems, from the history."""
+"""The dates at which statuses and problems began, from the history."""
 
 from __future__ import annotations
 

@@ -11,12 +11,12 @@ from hostwright.common.input.adapter import adapter, json_schema_of
 
 
 def render_json(audit: FleetAudit) -> str:
-    """The audit as JSON on one line, in ASCII, so that no character from a host can affect a terminal."""
+    """Return ``audit`` as JSON on one line, in ASCII, so that no character from a host can affect a terminal."""
     return json.dumps(asdict(audit), ensure_ascii=True)
 
 
 def read_json(text: str) -> FleetAudit:
-    """Read an audit that ``render_json`` wrote. Raises ``ValueError`` for an invalid document."""
+    """Parse the output of ``render_json`` back to an audit. Raises ``ValueError`` if the document is invalid."""
     version = json.loads(text).get("schema")
     if version != SCHEMA:
         raise ValueError(f"the document has schema {version!r}, but this Hostwright reads schema {SCHEMA}")

@@ -1,4 +1,4 @@
-"""The software of hosts without a release record, as a table for each group of equal hosts."""
+"""Show the software of hosts without a release record, as a table for each group of equal hosts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ IN_HOMES = 6
 
 
 def show_found(hosts: tuple[HostAudit, ...]) -> Iterator[RenderableType]:
-    """The software of the largest group of equal hosts, and the differences of each other group from the largest."""
+    """The software of the largest group of equal hosts, then the differences of each other group from it."""
     largest = ""
     for group in found_groups(hosts):
         head, below = headed(group.names)
@@ -47,7 +47,10 @@ def _table(group: FoundGroup, shown: Iterable[str]) -> Table:
 
 
 def _lines(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """The lines for one layer: ``version 470.182.03, source runfile``, then a line for each path with its value."""
+    """The lines for one layer: ``version 470.182.03, source runfile``, then a line for each path with its value.
+
+    ``pairs`` are names (or paths) and values.
+    """
     plain = [f"{name} {value}" for name, value in pairs if not name.startswith("/")]
     places = [f"{value}, in {name}" for name, value in pairs if name.startswith("/")]
     if not plain and not places:
@@ -60,7 +63,7 @@ def _lines(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def _in_homes(group: FoundGroup) -> str:
-    """The software in home directories, the most frequent first, with the number of copies of each."""
+    """The software in home directories of ``group``, the most frequent first, with the number of copies of each."""
     found = Counter(one.have for readings in group.homes.values() for one in readings)
     parts = [f"{short(have)}{f' ×{times}' if times > 1 else ''}" for have, times in found.most_common(IN_HOMES)]
     more = f" and {len(found) - IN_HOMES} more" if len(found) > IN_HOMES else ""
@@ -68,7 +71,7 @@ def _in_homes(group: FoundGroup) -> str:
 
 
 def _remarks(group: FoundGroup) -> Iterator[Text]:
-    """A line for each limit that stopped the search for environments, with its hosts."""
+    """A line for each limit that stopped the search for Python environments, with the affected hosts."""
     cut: dict[str, list[str]] = {}
     for host in group.hosts:
         for one in host.not_checked:

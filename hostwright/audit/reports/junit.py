@@ -9,7 +9,7 @@ from hostwright.common.text import printable
 
 
 def render_junit(audit: FleetAudit) -> str:
-    """The audit as JUnit XML.
+    """Return ``audit`` as JUnit XML.
 
     A layer that differs or fails is a failure; a layer that could not be read is an error.
     """

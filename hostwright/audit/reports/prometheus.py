@@ -18,13 +18,13 @@ VALUE_CHARACTERS = 120  #: maximum number of characters of a label value
 
 
 def render_prometheus(audit: FleetAudit) -> str:
-    """The audit in the text exposition format of Prometheus."""
+    """Return ``audit`` in the text exposition format of Prometheus."""
     times = took("hostwright_audit", "the audit", audit.at, audit.took_s)
     return exposition((*_of_hosts(audit.hosts), *_of_gpus(audit.hosts), *times))
 
 
 def exposition(metrics: Iterable[Metric]) -> str:
-    """These metrics in the text exposition format of Prometheus."""
+    """Return ``metrics`` in the text exposition format of Prometheus."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Metrics(metrics))
     return generate_latest(registry).decode("utf-8")
@@ -41,7 +41,7 @@ class _Metrics(Collector):
 
 
 def gauge(name: str, text: str, labels: str, rows: Iterable[tuple[Sequence[str], float]]) -> Metric:
-    """A gauge. ``labels`` are label names, separated by spaces; each row has the values of the labels and a number."""
+    """A Prometheus gauge. ``labels`` are label names, separated by spaces; ``rows`` have label values and a number."""
     family = GaugeMetricFamily(name, text, labels=labels.split())
     for values, number in rows:
         family.add_metric([label(value) for value in values], float(number))
@@ -111,5 +111,5 @@ def _of_gpus(hosts: tuple[HostAudit, ...]) -> Iterator[Metric]:
 
 
 def label(text: str) -> str:
-    """The text on one line of limited length, as a label value."""
+    """Return ``text`` on one line of limited length, as a label value."""
     return " ".join(printable(text[: 2 * VALUE_CHARACTERS]).split())[:VALUE_CHARACTERS]

@@ -18,7 +18,7 @@ Row = tuple[str, str, str, str, str, str]
 
 
 def render_csv(audit: FleetAudit) -> str:
-    """The audit as CSV (RFC 4180). The first line has the names of the columns."""
+    """Return ``audit`` as CSV (RFC 4180). The first line has the names of the columns."""
     out = io.StringIO(newline="")
     writer = csv.writer(out)
     writer.writerow(COLUMNS)
@@ -29,7 +29,7 @@ def render_csv(audit: FleetAudit) -> str:
 
 
 def _rows(host: HostAudit) -> Iterator[Row]:
-    """The rows of a host. Their columns are kind, layer, name, have, want and verdict."""
+    """The rows of ``host``. Their columns are kind, layer, name, have, want and verdict."""
     if host.sentence:
         yield ("unread", "", "", host.sentence, "", "unread")
     for layer in host.layers:
@@ -53,6 +53,6 @@ def _rows(host: HostAudit) -> Iterator[Row]:
 
 
 def _cell(text: str) -> str:
-    """The text on one line, changed if a spreadsheet would interpret it as a formula."""
+    """Return ``text`` on one line, changed if a spreadsheet would interpret it as a formula."""
     line = " ".join(printable(text).split())
     return f"'{line}" if line.startswith(FORMULA) else line

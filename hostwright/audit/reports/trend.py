@@ -1,4 +1,4 @@
-"""One day in the history of a fleet, for the charts."""
+"""The number of hosts by status and value on one day, for the charts of a fleet's history."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""SBOMs: the software on a host, and the origin of the software."""
+"""SBOMs (software bills of materials): the software on a host, and its origin."""

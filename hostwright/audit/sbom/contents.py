@@ -1,7 +1,7 @@
-"""The software on a host and its origin, collected from the facts, the states and the release record. Pure.
+"""The contents of an SBOM: software on a host and its origin, from facts, states and the release record.
 
-An SBOM contains only software that the host's layers installed or need. It contains no address of the host, and each
-text from the host is on one printable line.
+All functions are pure. An SBOM contains only software that the host's layers installed or need. It contains no address
+of the host, and each text from the host is on one printable line.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RECORDED = ("stack", "digest", "run", "commit", "at")  #: fields of the release 
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """The operating system according to the os-release file and ``uname``. Unknown values are empty."""
+    """The operating system of a host, from the os-release file and ``uname``. Unknown values are empty."""
 
     id: str = ""
     version: str = ""
@@ -36,7 +36,7 @@ class System:
 
 @dataclass(frozen=True, slots=True)
 class SbomItem:
-    """One piece of software on the host. ``layers`` are those that installed or need it, ``address`` is its file's URL.
+    """One piece of software on a host. ``layers`` installed or need it; ``address`` is the URL of its file.
 
     ``namespace`` is the owner of the Debian package: the distribution, or the vendor of another repository.
     """
@@ -70,7 +70,10 @@ class Sbom:
 
 
 def sbom_of(target: TargetHost, facts: Facts, at: datetime, redacted: Callable[[str], str] = str) -> Sbom:
-    """Collect the SBOM of a host from facts that were read at the time ``at``. ``redacted`` masks secrets in a text."""
+    """Collect the SBOM of the host ``target`` from ``facts``, which were read at the time ``at``.
+
+    ``redacted`` masks secrets in a text.
+    """
 
     def clean(text: str) -> str:
         return short(redacted(text))
@@ -101,18 +104,18 @@ def sbom_of(target: TargetHost, facts: Facts, at: datetime, redacted: Callable[[
 
 
 def _kind(state: object) -> str:
-    """The type name of a state, or of the state that it contains."""
+    """The type name of ``state``, or of the state inside it if it wraps another."""
     inner = getattr(state, "resource", None)
     return type(state).__name__ if inner is None else _kind(inner)
 
 
 def key_of(software: Software) -> Key:
-    """Kind, name and version of software."""
+    """Kind, name and version of ``software``."""
     return software.kind, software.name, software.version
 
 
 def _cleaned(software: Software, clean: Callable[[str], str]) -> Software:
-    """The software with secrets masked, and with each text on one printable line."""
+    """Return ``software`` with each text passed through ``clean``, which masks secrets and joins lines."""
     return replace(
         software,
         name=clean(software.name),
@@ -132,7 +135,7 @@ def _system(facts: Facts, clean: Callable[[str], str]) -> System:
 
 
 def _flat(found: Iterable[Software]) -> Iterator[Software]:
-    """These pieces of software and their parts, each before its parts. Those without a name are omitted."""
+    """The software in ``found`` and its parts, each before its parts. Software without a name is omitted."""
     for software in found:
         yield from (part for part in (software, *software.parts) if part.name)
 
@@ -151,7 +154,10 @@ def _missing(found: Mapping[str, tuple[Software, ...]]) -> Iterator[str]:
 def _items(
     stack: Stack, system: System, found: Mapping[str, tuple[Software, ...]], redacted: Callable[[str], str]
 ) -> dict[Key, SbomItem]:
-    """The installed software. Software of several layers is one item, defined by the first of them."""
+    """The installed software as items of the SBOM.
+
+    Software of several layers is one item, defined by the first of these layers.
+    """
     items: dict[Key, SbomItem] = {}
     for layer, of_layer in found.items():
         for software in _there(of_layer):
@@ -187,14 +193,14 @@ def _item(layer: str, software: Software, stack: Stack, system: System, redacted
 
 
 def _public(address: str) -> str:
-    """A URL without the parts that may be secret: user, password, query and fragment."""
+    """Return the URL ``address`` without the parts that may be secret: user, password, query and fragment."""
     parts = urlsplit(address)
     host = parts.netloc.rpartition("@")[2]
     return parts._replace(netloc=host, query="", fragment="").geturl() if host else ""
 
 
 def _needs(target: TargetHost, found: Mapping[str, tuple[Software, ...]]) -> dict[Key, tuple[Key, ...]]:
-    """The dependencies of each piece of software: its parts.
+    """The dependencies of each piece of software in ``found``: its parts.
 
     The main software of a layer also depends on the main software of each layer that the layer needs.
     """
@@ -215,7 +221,7 @@ def _needs(target: TargetHost, found: Mapping[str, tuple[Software, ...]]) -> dic
 
 
 def _main(stack: Stack, layer: str, there: tuple[Software, ...]) -> Software:
-    """The main software of a layer: the first whose version the stack pins in the layer's section, else the first."""
+    """The main software of ``layer``: the first in ``there`` with a version that the stack sets, or else the first."""
     section = stack.sections.get(layer)
     versions = set(section.versions().values()) if section else set()
     own = (software for software in there if {software.version, software.version.rpartition("-")[0]} & versions)

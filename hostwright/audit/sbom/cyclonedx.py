@@ -27,7 +27,7 @@ TYPES = {"driver": ComponentType.DEVICE_DRIVER, "file": ComponentType.FILE}
 
 
 def render_cyclonedx(sbom: Sbom) -> str:
-    """The CycloneDX document as indented JSON.
+    """Return ``sbom`` as an indented CycloneDX JSON document.
 
     Its timestamp is the time of the release record. Its serial number changes only if the record or the software on the
     host changes. ``hostwright:read`` is the time when the host was read.
@@ -130,7 +130,7 @@ def _component(item: SbomItem, sbom: Sbom) -> Component:
 
 
 def _sha256(item: SbomItem) -> str:
-    """The SHA-256 of the pinned file if its version is installed, or else of the origin of the software.
+    """The SHA-256 of the stack's file for ``item`` if that version is installed, or else of the software's origin.
 
     Empty if the software was modified.
     """

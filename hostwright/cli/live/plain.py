@@ -26,16 +26,19 @@ PLAINLY = ("failed", "unreachable", "stopped", "untouched")
 
 
 class Plain:
-    """Prints a line per event, with the time of day. Usage: ``with Plain(...) as view: view(event)``, in any thread.
+    """Prints a line per event of a run, with the time of day. Any thread may call the object with an event.
 
-    The first line contains the ID of the run. Lines are never wrapped, because programs also read them. A problem of
-    several hosts is printed as one line, at most ``gather_s`` after the first host has it.
+    Usage: ``with Plain(...) as view: view(event)``. The first line contains the ID of the run. Lines are never wrapped,
+    because programs also read them. A problem of several hosts is printed as one line, at most ``gather_s`` seconds
+    after the first host has it.
     """
 
     def __init__(
         self, console: Console, run: str = "", hosts: int = 0, *, clock: Clock = _CLOCK, gather_s: float = GATHER_S
     ):
-        """``run`` is the ID of the run, and ``hosts`` its number of hosts. Without an ID, the first line is omitted."""
+        """Create a display for the run with the ID ``run`` and this number of ``hosts``. Without an ID, omit the first
+        line.
+        """
         self._console = console
         self._heading = f"run {run}: {count(hosts, 'host')}" if run else ""
         self._clock = clock
@@ -55,7 +58,7 @@ class Plain:
             self._print_troubles()
 
     def __call__(self, event: Event) -> None:
-        """Print the line of an event, or collect the hosts that share a problem."""
+        """Print the line of ``event``, or first collect the hosts with the same problem."""
         line = (self._gather_s and trouble(event)) or event_line(event)
         with self._lock:
             if not line or self._said(event, line):
@@ -100,7 +103,7 @@ class Plain:
 
 
 def trouble(event: Event) -> str:
-    """Return the line for a problem that many hosts may share; empty for any other event."""
+    """Return the line for a problem that many hosts may have in common; empty for any other event."""
     match event:
         case events.Retrying(what=what, reason=reason):
             return f"{what}: {reason}; retrying"
@@ -114,7 +117,7 @@ def trouble(event: Event) -> str:
 
 
 def event_line(event: Event) -> str:
-    """Return the log line for an event; empty for an event without a line."""
+    """Return the log line for ``event``; empty for an event without a line."""
     line = ""
     match event:
         case events.Observed(plan=plan):
@@ -143,7 +146,7 @@ def event_line(event: Event) -> str:
 
 
 def sentence(event: Event) -> str:
-    """Return the sentence for an event about a host that waits, retries, is silent, or has rebooted."""
+    """Return the sentence for an event about a host, such as a wait, a retry, or a reboot; empty for other events."""
     match event:
         case events.Waiting(what=what):
             return f"waiting for {what}"
@@ -160,7 +163,7 @@ def sentence(event: Event) -> str:
 
 
 def retry_sentence(progress: Progress) -> str:
-    """Return why a step on the host is retried, and when."""
+    """Return why and when a step on the host is retried; empty if ``progress`` is not a retry."""
     retry = progress.retry
     return (
         f"{progress.what}: {retry.reason}; retrying in {shown_limit(retry.wait_s)} (try {retry.number + 1})"

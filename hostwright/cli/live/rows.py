@@ -1,4 +1,4 @@
-"""State of each host during a run, counts of hosts by state, and the order of hosts."""
+"""State of each host during a run, counts of hosts by state, and the order of hosts in the live table."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ MOST_SECONDS_S, MINUTE_S, HOUR_S = 100, 60, 3600
 
 @dataclass
 class HostRow:
-    """A host of a run: the states of its layers, and its activity. Times are seconds of a monotonic clock.
+    """A host in the display of a run: the states of its layers, and its activity. Times are seconds of a monotonic
+    clock.
 
     ``state`` maps each layer to ``as desired``, ``ok``, ``failed``, or the current step (``4/12``).
     """
@@ -55,13 +56,15 @@ class HostRow:
         return WAITING if self.begun_s is None else RUNNING
 
     def seconds(self, now_s: float) -> float | None:
-        """Return the seconds since work on the host began, or its total if it has ended; ``None`` if it never began."""
+        """Return the seconds since work on the host began, or the duration of ended work; ``None`` before the
+        beginning.
+        """
         if self.begun_s is None:
             return None
         return (now_s if self.ended_s is None else self.ended_s) - self.begun_s
 
     def take(self, event: Event, now_s: float) -> None:
-        """Update the state of the host with an event about it."""
+        """Update the state of the host with an ``event`` about this host."""
         if isinstance(event, events.HostEnded):
             self.result, self.ended_s = event.result, now_s
             shown = events.SHOWN_RESULTS[event.result]
@@ -113,7 +116,7 @@ class HostRow:
 
 
 def in_turn(rows: Iterable[HostRow]) -> list[HostRow]:
-    """Sort hosts: failed hosts first, by time of failure; then running hosts, by start time."""
+    """Sort hosts: failed hosts first, by time of failure; then running hosts, by start time; then all others."""
     return sorted(rows, key=lambda row: (FIRST[row.standing], _since(row)))
 
 
@@ -123,13 +126,13 @@ def _since(row: HostRow) -> float:
 
 
 def counts(rows: Iterable[HostRow]) -> list[tuple[str, str]]:
-    """Return the number of hosts in each state, as text and state: ``[("40 failed", "failed"), …]``, without zeros."""
+    """Return a pair of text and state for each state with hosts: ``[("40 failed", "failed"), …]``."""
     number = Counter(row.standing for row in rows)
     return [(f"{number[word]} {word}", word) for word in COUNTED if number[word]]
 
 
 def elapsed(seconds: float) -> str:
-    """Format the duration of a running activity: ``45 s``, ``6 min``, ``1 h 12 min``.
+    """Format ``seconds`` of a running activity: ``45 s``, ``6 min``, ``1 h 12 min``.
 
     >>> elapsed(45.2), elapsed(400), elapsed(4321)
     ('45 s', '6 min', '1 h 12 min')

@@ -41,7 +41,10 @@ MOST_LEGEND = 2  #: maximum number of lines for the explanation of the marks. A 
 
 
 class LiveTable:
-    """A redrawn table of hosts and layers. Usage: ``with LiveTable(…) as view: view(event)``, in any thread."""
+    """A redrawn table of a run's hosts and layers. Any thread may call the object with an event.
+
+    Usage: ``with LiveTable(…) as view: view(event)``.
+    """
 
     def __init__(
         self,
@@ -51,7 +54,7 @@ class LiveTable:
         *,
         clock: Callable[[], float] = time.monotonic,
     ):
-        """``hosts`` maps each host's name to its roles, and ``headings`` maps roles to short names."""
+        """Create a table for ``hosts`` (host → roles). ``headings`` maps roles to short names for columns."""
         self._roles = one_order(hosts.values())
         self._headings = short_names(self._roles, headings or {})
         self._rows = {host: HostRow(host, tuple(roles)) for host, roles in hosts.items()}
@@ -71,7 +74,7 @@ class LiveTable:
         self._live.__exit__(kind, error, tb)
 
     def __call__(self, event: Event) -> None:
-        """Update the table with an event. An event without a host is printed above the table."""
+        """Update the table with ``event``. An event without a host is printed above the table."""
         if event.host:
             with self._lock:
                 self._rows.setdefault(event.host, HostRow(event.host)).take(event, self._clock())
@@ -79,12 +82,12 @@ class LiveTable:
             self._console.print(Text(one_line(line), style="bold"))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Render the table for the current terminal size, with one line free for the typed command."""
+        """Render the table for the current size of the terminal, and leave one line free."""
         with self._lock:
             yield from self.lines(options.max_width, max(1, options.size.height - 1))
 
     def lines(self, width: int, height: int) -> list[Text]:
-        """Return the table in at most ``height`` lines of ``width`` columns."""
+        """Return the lines of the table: at most ``height`` lines of ``width`` columns."""
         now_s = self._clock()
         rows = list(self._rows.values())
         # a run of a command reports no roles, and columns for them would be empty
@@ -116,7 +119,7 @@ class LiveTable:
 
 @dataclass(frozen=True)
 class _Shape:
-    """Widths of the parts of the table, in columns. If ``names`` is 0, each name is on its own line."""
+    """Widths of the table's parts, in columns. If ``names`` is 0, each name is on its own line."""
 
     width: int
     names: int
@@ -127,7 +130,10 @@ class _Shape:
 
     @classmethod
     def fitting(cls, rows: Sequence[HostRow], layers: Mapping[str, str], now_s: float, width: int, least: int) -> Self:
-        """Return the widths of the best layout. For many hosts, no headings are better than two lines per host."""
+        """Return the best layout for a terminal of ``width`` columns. ``least`` is the minimum width of the activity.
+
+        With many hosts, a table without headings is better than two lines per host.
+        """
         names = max([len("host") if layers else 1, *(cell_len(row.name) for row in rows)])
         clock = max([len("time") if layers else 0, *(len(_clock(row, now_s)) for row in rows)])
         close = cls(width, names, layers, clock, least)
@@ -141,7 +147,7 @@ class _Shape:
 
     @property
     def room(self) -> int:
-        """Width in columns left for the activity. Below ``-GAP``, a line is too long even without its activity."""
+        """Width in columns left for a host's activity. Below ``-GAP``, a line is too long even without an activity."""
         return self.width - (self.names + GAP if self.names else INDENT) - self.marks_width - self.clock - GAP
 
     @property
@@ -150,7 +156,9 @@ class _Shape:
         return sum(each) + (len(each) - 1 if self.headed else 0) + GAP if each else 0
 
     def heading(self) -> list[Text]:
-        """Return the legend of the marks: a heading above each column, or a list of the layers in column order."""
+        """Return the legend of the layers' marks: a heading above each column, or a list of the layers in
+        column order.
+        """
         if not self.layers:
             return []
         if self.headed:
@@ -195,7 +203,7 @@ def _clock(row: HostRow, now_s: float) -> str:
 
 
 def _hosts(rows: Sequence[HostRow], draw: Callable[[HostRow], list[Text]], room: int) -> Iterator[Text]:
-    """Yield the lines of as many hosts as fit into ``room`` lines, then a line with the number of hidden hosts.
+    """Yield the lines of as many hosts as fit into ``room`` lines, then a line with the number of omitted hosts.
 
     Failed hosts come first, but leave a third of the lines to running hosts.
     """
@@ -229,8 +237,8 @@ def _group(row: HostRow) -> int:
 
 
 def _tame(text: str) -> str:
-    """Return a host's text as one short line. Characters of uncertain width are removed, because lines must not
-    wrap.
+    """Return ``text`` from a host as one short line, without characters of uncertain width, which could
+    make it wrap.
     """
     composed = unicodedata.normalize("NFC", short(text))
     return "".join(

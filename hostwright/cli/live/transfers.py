@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class BarProgress:
-    """A progress bar for each file in transfer."""
+    """A progress bar for each file that is being transferred."""
 
     def __init__(self, bars: Bars):
         self._bars = bars
@@ -32,7 +32,7 @@ class BarProgress:
         self._bars.update(self._tasks[file], completed=done, total=total)
 
     def end(self, file: str, note: str) -> None:
-        """Remove the bar of a file that is complete or has failed, and print the note about it."""
+        """Remove the bar of a complete or failed ``file``, and print ``note`` about it."""
         task = self._tasks.pop(file, None)
         if task is not None:
             self._bars.remove_task(task)
@@ -47,7 +47,7 @@ class LineProgress:
         self._tenths: dict[str, int] = {}
 
     def show(self, file: str, done: int, total: int | None) -> None:
-        """Print a line if the transfer has reached the next tenth of the file. Sizes are in bytes."""
+        """Print a line if ``done`` of ``total`` bytes reach the next tenth of ``file``."""
         tenth = done * 10 // total if total else 0
         if tenth == self._tenths.get(file):
             return
@@ -56,13 +56,13 @@ class LineProgress:
         self._console.print(f"{file}: {shown_bytes(done)}{of}", markup=False)
 
     def end(self, file: str, note: str) -> None:
-        """Print the note about a file that is complete or has failed."""
+        """Print ``note`` about a complete or failed ``file``."""
         self._console.print(f"{file}: {note}", markup=False)
 
 
 @contextmanager
 def make_progress(console: Console) -> Iterator[TransferProgress]:
-    """Yield a display of transfers: bars in a terminal, else lines."""
+    """Yield a display of file transfers: bars in a terminal, else lines."""
     if not redraws(console):
         yield LineProgress(console)
         return
@@ -78,7 +78,7 @@ def make_progress(console: Console) -> Iterator[TransferProgress]:
 
 
 def summary(done: Iterable[Mirrored]) -> Table:
-    """Return a table of mirrored files: name, size, checksum and origin. Stand-ins for vendors' files are marked."""
+    """Return a table of mirrored files: name, size, checksum and origin, and whether it replaces a vendor's file."""
     table = Table(box=None, pad_edge=False)
     for title in ("artifact", "file", "size", "sha256", ""):
         whole = title not in {"file", ""}

@@ -1,1 +1,1 @@
-"""Command line parsing, messages about mistakes, help, completion, and unexpected errors."""
+"""Command line: parsing, messages about mistakes, help, completion, and messages about internal errors."""

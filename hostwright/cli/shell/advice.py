@@ -1,6 +1,6 @@
-"""Completes recommended commands with the options of this call: site, inventory and hosts.
+"""Adds the options of this call (site, inventory and hosts) to recommended commands.
 
-The console (``hostwright.cli.console``) passes every text through ``insertions``.
+The console (``hostwright.cli.console``) passes every text that it prints through ``insertions``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _OF_ITS_OWN = {"hosts", "host", "resume"}
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """How Hostwright was called: the program, its ``--site``, and the request."""
+    """How Hostwright was called: the program, the value of ``--site``, and the request."""
 
     program: str = "invoke"
     site: str = ""
@@ -44,31 +44,31 @@ def current() -> Call:
 
 
 def shown(command: Command) -> str:
-    """Return a recommended command with the program, site and options that it needs in the operator's shell."""
+    """Return ``command`` as the operator must type it, with the program, site and options of this call."""
     return _completed(_Found.read(command.line))
 
 
 def insertions(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield each replacement that completes a command in the text: start, end, and new text."""
+    """Yield the replacements that add this call's options to commands in ``text``: start, end, and new text."""
     for found in _found(text):
         yield found.start, found.start + len(found.line), _completed(found)
 
 
 def completed(text: str) -> str:
-    """Return the text with all recommended commands completed."""
+    """Return ``text`` with the options of this call added to all commands in backticks."""
     for start, end, words in reversed([*insertions(text)]):
         text = text[:start] + words + text[end:]
     return text
 
 
 def whole_commands(text: str) -> tuple[str, ...]:
-    """Return the completed commands in a text, except those that could contain text from a host."""
+    """Return the commands in ``text`` with this call's options, except commands that could contain text from a host."""
     short = (each for each in _found(text) if len(each.line) <= MOST_CHARACTERS)
     return tuple(_completed(each) for each in short if not any(" " in word for word in each.words))
 
 
 def of_host(text: str, host: str) -> str:
-    """Limit the commands in a message to one host, unless they already select hosts.
+    """Return ``text`` with its commands limited to ``host``, unless they already select hosts.
 
     >>> of_host("gpu01: no facts are stored: run `invoke audit`", "gpu01")
     'gpu01: no facts are stored: run `invoke audit --hosts gpu01`'
@@ -82,7 +82,7 @@ def of_host(text: str, host: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A command in a text: the position of its line, the line, and the words from the verb on."""
+    """A command in a text: the start of the command, the whole command, and its words from the verb on."""
 
     start: int
     line: str
@@ -106,7 +106,7 @@ class _Found:
 
 
 def _found(text: str) -> Iterator[_Found]:
-    """Yield each Hostwright command in backticks."""
+    """Yield each Hostwright command in ``text`` that is in backticks."""
     end = 0
     while (start := text.find("`", end) + 1) > 0:
         end = start
@@ -126,7 +126,9 @@ def _completed(found: _Found) -> str:
 
 
 def _missing(options: Set[str], named: Set[str]) -> Iterator[str]:
-    """Yield the options of this call that a recommended command accepts and needs, but does not contain (``named``)."""
+    """Yield this call's options that a recommended command accepts (``options``) and needs, unless they are in
+    ``named``.
+    """
     call = current()
     for name, value in (_repeated(call.request) | ({"stack": call.stack} if call.stack else {})).items():
         one = name == "hosts" and "hosts" not in options and _is_one_host(str(value))
@@ -147,7 +149,10 @@ def _is_one_host(pattern: str) -> bool:
 
 
 def _repeated(request: Request) -> dict[str, str | bool | tuple[str, ...]]:
-    """Return the options to repeat in recommended commands, without variables whose names suggest secrets."""
+    """Return the options of ``request`` to repeat in recommended commands: name → value.
+
+    Variables whose names suggest secrets are omitted.
+    """
     called: dict[str, Any] = {name: getattr(request, name) for name, each in OPTIONS.items() if each.repeated}
     if request.var:
         from hostwright.inventory.draft import named_like_a_secret
@@ -161,7 +166,7 @@ def _repeated(request: Request) -> dict[str, str | bool | tuple[str, ...]]:
 
 
 def options_of(verb: str) -> Set[str]:
-    """Return the options of a Hostwright verb, plus ``""`` so that only the result for an unknown verb is empty."""
+    """Return the options of Hostwright's ``verb``, and always ``""``; the empty set for an unknown verb."""
     return _verbs().get(verb, frozenset())
 
 
@@ -169,7 +174,7 @@ _known: list[Collection] = []
 
 
 def know(verbs: Collection) -> None:
-    """Register the verbs of this call, so that commands with these verbs are completed."""
+    """Register the verbs of this call, so that options are added to commands with these verbs."""
     _known[:] = [verbs]
     _verbs.cache_clear()
 

@@ -1,4 +1,4 @@
-"""Suggests Hostwright's verb or option for one of another tool, such as `deploy` or `--limit`, in error messages."""
+"""Suggests, in error messages, Hostwright's name for another tool's verb or option, such as `deploy` or `--limit`."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _NOT_HERE: Mapping[str, str] = {
 
 
 def verb_for(word: str, verbs: Collection[str]) -> str:
-    """Return Hostwright's verb for a verb of another tool; empty if unknown.
+    """Return Hostwright's verb for ``word``, a verb of another tool; empty if unknown.
 
     >>> verb_for("destroy", ["plan", "remove"])
     'remove'
@@ -71,7 +71,7 @@ def verb_for(word: str, verbs: Collection[str]) -> str:
 
 
 def option_for(name: str, options: Collection[str]) -> str:
-    """Return which of a verb's ``options`` matches an option of another tool; empty if none does.
+    """Return which of ``options`` means the same as ``name``, an option of another tool; empty if none does.
 
     >>> option_for("--limit", ["--hosts", "--json"])
     '--hosts'
@@ -80,7 +80,7 @@ def option_for(name: str, options: Collection[str]) -> str:
 
 
 def instead_of(name: str) -> str:
-    """Return advice for an option of another tool that Hostwright lacks; empty if unknown.
+    """Return advice for ``name``, an option of another tool that Hostwright lacks; empty if unknown.
 
     >>> instead_of("--become")
     'Hostwright uses sudo without an option if it needs root'

@@ -48,7 +48,7 @@ _NARROW = 24  #: minimum width in columns of a description in the help text
 
 
 def overview(verbs: Collection) -> str:
-    """Return the text of ``hostwright --help``: all verbs by purpose, and the options before a verb."""
+    """Return the text of ``hostwright --help``: all verbs by purpose, and the options that may precede a verb."""
     groups = {title: [(name, sentence(task)) for name, task in found] for title, found in by_purpose(verbs).items()}
     width = max(len(name) for pairs in groups.values() for name, _ in pairs)
     lines = ["Usage: hostwright VERB [HOST …] [--options]", ""]
@@ -60,7 +60,7 @@ def overview(verbs: Collection) -> str:
 
 
 def of_verb(name: str, task: Task[Any], context: ParserContext) -> str:
-    """Return the help of one verb: description, arguments, options and examples."""
+    """Return the help of the verb ``name``: description, arguments, options and examples."""
     bare = bare_option(context)
     words = {"hosts": " [HOST …]", "host": " [HOST]", "run": " [RUN]"}.get(bare.name or "", "") if bare else ""
     needed = "".join(f" {each.name.upper()}" for each in context.positional_args if each.name)
@@ -77,14 +77,14 @@ def of_verb(name: str, task: Task[Any], context: ParserContext) -> str:
 
 
 def split(task: Task[Any]) -> tuple[str, list[str]]:
-    """Split a verb's docstring into the description and the examples (lines that begin with ``hostwright``)."""
+    """Return the two parts of a verb's docstring: description, and examples (lines that begin with ``hostwright``)."""
     lines = (inspect.getdoc(task) or "").splitlines()
     examples = [line.strip() for line in lines if line.strip().startswith("hostwright ")]
     return " ".join(line.strip() for line in lines if line.strip() and line.strip() not in examples), examples
 
 
 def by_purpose(verbs: Collection) -> dict[str, list[tuple[str, Task[Any]]]]:
-    """Return title → verbs with their names, in the order of help."""
+    """Return title of a group of verbs → its verbs with their names, in the order of the help text."""
     groups: dict[str, list[tuple[str, Task[Any]]]] = {}
     for name, task in sorted(_tasks(verbs), key=lambda pair: _place(pair[1])):
         groups.setdefault(_title(task), []).append((name, task))
@@ -111,7 +111,7 @@ def _module(task: Task[Any]) -> str:
 
 
 def _place(task: Task[Any]) -> tuple[int, str, int]:
-    """Return the sort key of a verb in help: standard verbs first, then source order."""
+    """Return the sort key of a verb in the help text: standard verbs first, then source order."""
     module = _module(task)
     name = module.removeprefix(_OURS)
     if module.startswith(_OURS):
@@ -129,7 +129,7 @@ def _title(task: Task[Any]) -> str:
 
 
 def columns(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Yield lines with a name and its text. All texts begin in the same column."""
+    """Yield lines with the name and the text of each pair. All texts begin in the same column."""
     yield from _columns(pairs, max((len(name) for name, _ in pairs), default=0))
 
 

@@ -1,4 +1,4 @@
-"""Reports a missing library, for example if a checkout runs with a Python without Hostwright's dependencies."""
+"""Reports a missing Python library, for example if a checkout's Python lacks Hostwright's dependencies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def lacking(error: Exception) -> str:
-    """Return a message if Hostwright needs a missing library; empty for other errors, and for imports by a site."""
+    """Return a message if ``error`` means that Hostwright lacks a library.
+
+    Empty for other errors, and for imports by a site.
+    """
     if not isinstance(error, ModuleNotFoundError):
         return ""
     name = (error.name or "").partition(".")[0]
@@ -36,11 +39,11 @@ def _sentence(why: str) -> str:
 
 
 class Lacking(SystemExit):
-    """Exit of this process with a message about a missing library."""
+    """Ends this process after a message about a missing library."""
 
 
 def require(library: str) -> None:
-    """Raise ``Lacking``, which exits with a message, if a library is missing.
+    """Print a message and raise ``Lacking``, which ends this process, if ``library`` is missing.
 
     >>> require("sys")
     """

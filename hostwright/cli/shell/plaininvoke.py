@@ -1,4 +1,4 @@
-"""Rejects hosts without ``--hosts`` in a call of ``invoke``, which would parse them as tasks."""
+"""Rejects hosts without ``--hosts`` in a call of ``invoke``, which would interpret them as tasks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHOWN = {"--complete", "--help", "-h", "--list", "-l"}
 
 
 def of_invoke(argv: Sequence[str]) -> bool:
-    """Whether the called program is ``invoke`` itself.
+    """Return whether ``argv`` calls the program ``invoke`` itself.
 
     >>> of_invoke(["/usr/bin/invoke", "plan"]), of_invoke(["/usr/bin/hostwright", "plan"])
     (True, False)
@@ -25,7 +25,7 @@ def of_invoke(argv: Sequence[str]) -> bool:
 
 
 def refuse_bare_hosts(words: Sequence[str], verbs: Collection) -> None:
-    """Reject ``invoke plan gpu01`` with the correct command. Raises Invoke's ``Exit`` with status 2."""
+    """Raise Invoke's ``Exit`` with status 2 and the correct command for a call such as ``invoke plan gpu01``."""
     if _SHOWN & set(words) or not any(map(_is_host, words[1:])):
         return
     contexts = {name: each for each in verbs.to_contexts() for name in (each.name or "", *each.aliases)}
@@ -34,7 +34,9 @@ def refuse_bare_hosts(words: Sequence[str], verbs: Collection) -> None:
 
 
 def _is_host(word: str) -> bool:
-    """Whether a word certainly means hosts: a pattern or a known name. Other words may be tasks of the site."""
+    """Return whether ``word`` certainly means hosts: a pattern or a known name. Other words may be tasks of
+    the site.
+    """
     from hostwright.common.errors import InputError
 
     if word == "all" or word[:1] in ("@", "~", "!") or any(sign in word for sign in "[,"):

@@ -1,6 +1,6 @@
 """Makes standard output and standard error reliable even if they are slow, full, closed, or limited to ASCII.
 
-After ``prepare``, ``sys.stdout`` and ``sys.stderr`` work as usual. This module imports nothing slow.
+After ``prepare()``, code uses ``sys.stdout`` and ``sys.stderr`` as usual. This module imports nothing slow.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SIZES = ("COLUMNS", "LINES")
 
 
 def prepare() -> None:
-    """Prepare the standard streams, and correct environment variables that rich would misread. Safe to repeat."""
+    """Make the standard streams reliable, and correct environment variables that rich would misread. Safe to repeat."""
     for name in COLOURED:
         if os.environ.get(name, "").strip().lower() in _NO:  # rich would read the value `0` or `no` as yes
             del os.environ[name]
@@ -34,7 +34,7 @@ def prepare() -> None:
 
 
 class Closed(OSError):
-    """Something must be printed, but standard output is closed."""
+    """Error of a write while standard output is closed."""
 
     def __init__(self) -> None:
         sentence = "standard output is closed, so nothing can be printed; redirect it to a file or /dev/null"
@@ -45,10 +45,10 @@ class Closed(OSError):
 
 
 class Lasting(io.FileIO):
-    """A stream that writes everything, however slow its reader is.
+    """A stream that writes its whole content, however slow the reader is.
 
-    A write error is raised once, and not at all with ``mute``. After it, all output is discarded, because Python's
-    flush at exit would fail again. A closed pipe or terminal raises ``BrokenPipeError``.
+    Only the first write error is raised, and none with ``mute``. All later output is discarded, because Python's flush
+    at exit would fail again. A closed pipe or terminal raises ``BrokenPipeError``.
     """
 
     def __init__(self, number: int, name: str, *, mute: bool):
@@ -58,7 +58,9 @@ class Lasting(io.FileIO):
         self._lost = False
 
     def write(self, content: ReadableBuffer, /) -> int:
-        """Write all of the content. Raises ``OSError`` for the first error only."""
+        """Write all of ``content``, or discard it after an earlier error. Raises ``OSError`` for the first
+        error only.
+        """
         whole = memoryview(content).cast("B")
         try:
             left = whole if not self._lost else whole[:0]
@@ -75,7 +77,7 @@ class Lasting(io.FileIO):
         return len(whole)
 
     def _written(self, part: memoryview) -> int:
-        """Write a first part of the content and return its size. Wait while a non-blocking pipe is full."""
+        """Write the first bytes of ``part``, and return their number. Wait while a non-blocking pipe is full."""
         while True:
             number = super().write(part)
             if number is not None:  # `write` returns None while a non-blocking pipe is full
@@ -90,14 +92,14 @@ def _is_size(text: str) -> bool:
 
 
 def _opened(flags: int) -> int:
-    """Open the null device at the lowest free file number, that of the closed stream."""
+    """Open the null device at the lowest free file descriptor, which is that of the closed stream."""
     number = os.open(os.devnull, flags)
     os.set_inheritable(number, number <= 2)  # child processes must inherit only the standard streams
     return number
 
 
 def _prepared(name: Literal["stdout", "stderr"]) -> io.TextIOWrapper:
-    """Return a reliable stream in place of the named one. A stream that is not a file, as in a test, is unchanged."""
+    """Return a reliable stream in place of the stream ``name``. An object that is not a file, as in a test, is kept."""
     stream, mute = getattr(sys, name), name == "stderr"
     if stream is None:  # Python sets a stream to None if the shell has closed it (`>&-`)
         closed = Lasting(_opened(os.O_WRONLY if mute else os.O_RDONLY), f"<{name}>", mute=mute)

@@ -1,6 +1,6 @@
 """Error messages for words that no verb accepts, with suggestions. All functions are pure.
 
-A function returns an empty text if it has no message.
+Each function returns an empty text if it has no message.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _DASHES, _QUOTES = "‐‑‒–—―−", "“”„‘’‚«»"
 
 
 def pasted(word: str) -> str:
-    """Return the message for a word with typographic dashes or quotes."""
+    """Return the message for ``word`` if it has typographic dashes or quotes."""
     if word[:1] and word[0] in _DASHES:
         name, sign, _ = word.lstrip(_DASHES + "-").partition("=")
         return f"{word} begins with a typographic dash; did you mean --{name}{sign}?"
@@ -37,9 +37,7 @@ def pasted(word: str) -> str:
 
 
 def unknown_verb(word: str, verbs: Sequence[str]) -> str:
-    """Return the message for an unknown verb. It suggests Hostwright's name for another tool's verb, or similar
-    verbs.
-    """
+    """Return the message for the unknown verb ``word``, with the verb of the same meaning or a similar one."""
     from hostwright.cli.shell import elsewhere
 
     known = {**{name.rpartition(".")[2]: name for name in verbs}, **{name: name for name in verbs}}
@@ -51,7 +49,7 @@ def unknown_verb(word: str, verbs: Sequence[str]) -> str:
 
 
 def no_group(word: str, groups: Sequence[str], verbs: Sequence[str]) -> str:
-    """Return the message for ``--list WORD`` if no group has this name: the word is a verb, or unknown."""
+    """Return the message for ``--list WORD`` if no group of verbs has this name: ``word`` is a verb, or unknown."""
     if word in verbs:
         return f"{word} is a verb by itself; `hostwright --help {word}` explains it"
     near = nearest(word, groups)
@@ -60,7 +58,7 @@ def no_group(word: str, groups: Sequence[str], verbs: Sequence[str]) -> str:
 
 
 def no_verb(typed: str, word: str, verbs: Sequence[str]) -> str:
-    """Return the message for a word after a verb that accepts no words."""
+    """Return the message for ``word`` after the verb ``typed``, which accepts no words."""
     near = nearest(word, verbs, ALIKE)
     return f"{typed} takes no {word!r}; " + (
         f"did you mean the verb {near!r}?" if near else f"see `hostwright --help {typed}`"
@@ -68,7 +66,7 @@ def no_verb(typed: str, word: str, verbs: Sequence[str]) -> str:
 
 
 def single_dash(typed: str, name: str, verb: ParserContext) -> str:
-    """Return the message for a long option with one dash, which Invoke would parse as several short options."""
+    """Return the message for ``name``, a long option with one dash. Invoke would parse it as several short options."""
     from hostwright.cli.shell import elsewhere
 
     long, flags = f"-{name}", (*verb.flag_names(), *(f"--{each}" for each in CORE))
@@ -79,7 +77,7 @@ def single_dash(typed: str, name: str, verb: ParserContext) -> str:
 
 
 def unknown_option(typed: str, name: str, verb: ParserContext | None, verbs: Mapping[str, ParserContext]) -> str:
-    """Return the message for an option that the verb does not have, or that stands before the verb."""
+    """Return the message for the option ``name`` if ``verb`` lacks it, or if it stands before the verb (``None``)."""
     from hostwright.cli.shell import elsewhere
 
     having = [each for each, context in verbs.items() if name in context.flags]
@@ -100,10 +98,10 @@ def unknown_option(typed: str, name: str, verb: ParserContext | None, verbs: Map
 
 
 def no_hosts(typed: str, word: str, left: Sequence[str], before: tuple[str, str]) -> str:
-    """Return the message for a word after a verb that does not name hosts.
+    """Return the message for ``word`` after the verb ``typed``, if the word cannot mean hosts.
 
-    The word may be the rest of a value with blanks, or a keyword of another tool (``plan host gpu01``). ``before`` is
-    the preceding option and its value.
+    The word may belong to a value with blanks, or may be a keyword of another tool (``plan host gpu01``). ``before`` is
+    the preceding option and its value; ``left`` are the words after ``word``.
     """
     rest = [*takewhile(is_no_option, left)]
     option, value = before
@@ -116,7 +114,9 @@ def no_hosts(typed: str, word: str, left: Sequence[str], before: tuple[str, str]
 
 
 def bare_command(typed: str, hosts: Sequence[str], words: Sequence[str], *, one: bool) -> str:
-    """Return the message for a command without ``--`` before it. ``one``: the verb accepts only a single host."""
+    """Return the message for a remote command (``words``) without ``--`` before it. ``one``: the verb
+    accepts one host.
+    """
     if not hosts or may_be_hosts(words[0]):
         return ""
     named = hosts[0] if one else f"--hosts {shlex.quote(','.join(hosts))}"
@@ -124,5 +124,5 @@ def bare_command(typed: str, hosts: Sequence[str], words: Sequence[str], *, one:
 
 
 def is_no_option(word: str) -> bool:
-    """Whether a word can be a value or a name, and not an option."""
+    """Return whether ``word`` does not begin with a dash, and can therefore be a value or a name."""
     return not word.startswith("-")

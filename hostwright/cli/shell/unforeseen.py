@@ -1,4 +1,4 @@
-"""Reports unexpected errors: a message for the operator, and a file with details for developers."""
+"""Reports internal errors: a message for the operator, and a file with details for developers."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _VALUES_HIDDEN = ("--var", "--command", "--token")
 
 
 def sentence_of(error: Exception, words: Sequence[str] | None = None) -> str:
-    """Return the message for an unexpected error. ``words`` is the command line.
+    """Return the message for an unexpected ``error``. ``words`` is the command line, by default ``sys.argv``.
 
-    An error of this machine, such as a full disk, is described directly. Any other error is a bug: its report is
-    written to a file, which the message names.
+    An error of this machine, such as a full disk, is described in the message. Any other error is a bug: its details
+    are written to a file, and the message names this file.
     """
     if isinstance(error, streams.Closed):
         return str(error)
@@ -64,7 +64,7 @@ def _in_state(file: object) -> bool:
 
 
 def place_of(error: BaseException, file: Path | None = None) -> str:
-    """Return the file and line at which an error was raised. With ``file``, return the innermost line in that file."""
+    """Return the file and line that raised ``error``. With ``file``, return the innermost line in this file instead."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
     passed = traceback.extract_tb(error.__traceback__)
@@ -90,7 +90,7 @@ def _write(error: Exception, words: Sequence[str]) -> Path:
 
 
 def shown_words(words: Sequence[str]) -> list[str]:
-    """Return the words of a command line, with values that may be secret replaced."""
+    """Return the words of a command line, with possibly secret values replaced by ``***``."""
     shown: list[str] = []
     hidden = False
     for word in words:

@@ -31,7 +31,9 @@ class WordsParser(Parser):
     """Invoke's parser, extended by bare hosts after a verb, and by suggestions in error messages."""
 
     def parse_argv(self, argv: list[str]) -> ParseResult:
-        """Override Invoke's method: rewrite the words before parsing. Raises ``ParseError`` with a suggestion."""
+        """Override Invoke's method: rewrite ``argv`` before parsing. Raises ``ParseError``, with a suggestion, for a
+        mistake.
+        """
         walk = _Walk(self.contexts, self.initial, _asking(argv, self.contexts))
         words = walk.written()
         if not walk.asked_for:
@@ -41,27 +43,27 @@ class WordsParser(Parser):
         return result
 
     def _of(self, words: Sequence[str]) -> Parser:
-        """Return Invoke's parser for only the verbs in these words. Invoke copies all verbs of a parser, which is
-        slow.
+        """Return Invoke's parser for only the verbs in ``words``, because Invoke slowly copies all verbs of
+        a parser.
         """
         named = {self.contexts[word].name: self.contexts[word] for word in words if word in self.contexts}
         return Parser(named.values(), self.initial, self.ignore_unknown)
 
 
 def _asking(argv: Sequence[str], verbs: Mapping[str, ParserContext]) -> list[str]:
-    """Replace ``help VERB`` by ``VERB --help``."""
+    """Return ``argv`` with ``help VERB`` replaced by ``VERB --help``."""
     if argv[:1] == ["help"] and "help" not in verbs:
         return [*argv[1:], "--help"]
     return list(argv)
 
 
 def bare_option(context: ParserContext) -> Argument | None:
-    """Return the option that a bare word after this verb sets; ``None`` if the verb accepts no bare words."""
+    """Return the option that is set by a word without an option after this verb; ``None`` if the verb has none."""
     return next((context.args[name] for name in BARE if name in context.args), None)
 
 
 def option_of(name: str, verb: ParserContext | None, core: ParserContext | None) -> Argument | None:
-    """Return the option with a name such as ``--json`` or ``-h``. The verb's options take precedence over Invoke's."""
+    """Return the option ``name``, such as ``--json`` or ``-h``. The verb's options take precedence over Invoke's."""
     contexts = (context for context in (verb, core) if context is not None)
     return next((context.flags[name] for context in contexts if name in context.flags), None)
 
@@ -72,7 +74,7 @@ def names_of(verbs: Mapping[str, ParserContext]) -> list[str]:
 
 
 def with_hosts(words: Sequence[str], verbs: Mapping[str, ParserContext], is_host: Callable[[str], bool]) -> str:
-    """Return the message about hosts without ``--hosts`` after a verb; empty if the words contain none."""
+    """Return the message for hosts without ``--hosts`` after a verb; empty if ``words`` contain no such hosts."""
     left, verb, free = list(words), None, 0
     while left and left[0] != "--":
         word = left.pop(0)
@@ -95,7 +97,7 @@ def with_hosts(words: Sequence[str], verbs: Mapping[str, ParserContext], is_host
 
 @dataclass
 class _Walk:
-    """Rewrites the words one by one, in the order in which Invoke's parser reads them."""
+    """Rewrites the words of a command line one by one, in the order in which Invoke's parser reads them."""
 
     verbs: Mapping[str, ParserContext]
     core: ParserContext | None  #: Invoke's own options, some of which may stand after a verb
@@ -114,7 +116,7 @@ class _Walk:
 
     @property
     def asked_for(self) -> str:
-        """Action that an option such as ``--help`` requests instead of the last verb; empty without such an option."""
+        """Action, such as help, that an option requests instead of the last verb; empty without such an option."""
         # a verb may have the option too: `lock` defines its own --list
         asked = self.given - (self.verb.flags.keys() if self.verb else self.given)
         return next((name for option, name in _ASKING.items() if option in asked), "")
@@ -146,7 +148,7 @@ class _Walk:
         self.free = sum(1 for each in self.verb.positional_args if each.value is None)
 
     def _end(self) -> list[str]:
-        """Return the option with the bare hosts, for insertion after the last word of a verb."""
+        """Return the option that the verb's bare words set, as words to insert after the verb's last word."""
         if self.free and self.verb is not None and not self.asked_for:
             names = ", ".join((each.name or "").upper() for each in self.verb.positional_args[-self.free :])
             self._refuse(f"{self.typed} needs {names}; `hostwright --help {self.typed}` explains it")
@@ -189,11 +191,11 @@ class _Walk:
         yield self.left.pop(0)
 
     def _has_value(self) -> bool:
-        """Whether the next word is the value of an option whose value may be omitted."""
+        """Return whether the next word is the value of the last option, whose value may be omitted."""
         return self.verb is not None and self.left[:1] != [] and not self.left[0].startswith("-")
 
     def _refuse_command(self, words: Sequence[str]) -> None:
-        """Reject words after ``--`` if the verb is Hostwright's and runs no command."""
+        """Refuse ``words`` after ``--`` if the verb is Hostwright's and does not run a command."""
         if self.verb is None or "--inventory" not in self.verb.flags or self.verb.name in suggestions.COMMANDS:
             return
         hosts = ",".join(self.bare) or self.named or "all"

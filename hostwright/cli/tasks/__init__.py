@@ -1,4 +1,4 @@
-"""All verbs, one function each. ``invoke --list`` lists them, ``invoke --help VERB`` explains one.
+"""All verbs, one function each. ``invoke --list`` lists verbs, and ``invoke --help VERB`` explains one.
 
 A verb imports its dependencies inside its function, which keeps ``invoke --list`` and completion fast.
 """

@@ -1,4 +1,4 @@
-"""The verbs that create a site and set up the shell, the only ones that work without a site."""
+"""Verbs that create a site and set up the shell. No other verbs work without a site."""
 
 from __future__ import annotations
 

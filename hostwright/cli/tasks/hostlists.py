@@ -14,9 +14,10 @@ _OPTION = "--hosts"
 
 
 def filled_in(pattern: str) -> str:
-    """Replace each ``^FILE`` in a ``--hosts`` pattern by the hosts in that file; ``!^FILE`` excludes these hosts.
+    """Replace each ``^FILE`` in a ``--hosts`` pattern by the hosts in this file; ``!^FILE`` excludes these hosts.
 
-    Lines contain names or terms, separated by commas or blanks; ``#`` begins a comment. Raises ``InputError``.
+    Lines contain names or terms, separated by commas or blanks; ``#`` begins a comment. Raises ``InputError`` for an
+    invalid file.
     """
     if MARK not in pattern:
         return pattern

@@ -1,7 +1,7 @@
 """Loads the verbs of roles: the collection ``namespace`` in each role's module ``tasks``.
 
-A role adds verbs to another role's collection with a module ``tasks_NAME``, where ``NAME`` is the other role. Modules
-are loaded by path, without the role's package. They import slow modules only inside tasks, and use no relative imports.
+A module ``tasks_NAME`` of a role adds verbs to the collection of the role ``NAME``. Modules are loaded by path, without
+the role's package. They import slow modules only inside tasks, and use no relative imports.
 """
 
 from __future__ import annotations
@@ -23,18 +23,21 @@ STANDARD = Path(hostwright.__file__).parent / "standard" / "roles"
 
 
 def verbs_of_roles(folder: Path) -> tuple[Collection, ...]:
-    """Return the collections of verbs for the roles in a folder, sorted by role; none if the folder does not exist.
+    """Return the collections of verbs for the roles in ``folder``, sorted by role; none if the folder does not exist.
 
     >>> [verbs.name for verbs in verbs_of_roles(Path("/nonexistent"))]
     []
 
-    Raises Invoke's ``Exit``, with file and line, for a module that cannot be imported or has no collection.
+    Raises Invoke's ``Exit``, with file and line, if a module cannot be imported or has no collection.
     """
     return _by_name(map(_verbs, _files(folder)))
 
 
 def own_verbs(root: Path, *, run: bool) -> tuple[Collection, ...]:
-    """Return the verbs of a site's roles. Without ``run``, only parse them. Raises Invoke's ``Exit``."""
+    """Return the verbs of the roles of the site at ``root``, by importing their modules (``run``) or only parsing them.
+
+    Raises Invoke's ``Exit`` if a module cannot be imported or has no collection.
+    """
     from hostwright.cli.shell.ofsite.written import verbs_in
 
     folder = root / "roles"
@@ -46,7 +49,7 @@ def own_verbs(root: Path, *, run: bool) -> tuple[Collection, ...]:
 
 
 def verbs_here() -> tuple[Collection, ...]:
-    """Return the verbs of standard roles, and in ``invoke`` those of roles in the site around the working directory.
+    """Return the verbs of standard roles, and in ``invoke`` also those of the current site's roles.
 
     The command ``hostwright`` loads the site's verbs itself.
     """
@@ -65,7 +68,7 @@ def verbs_here() -> tuple[Collection, ...]:
 
 
 def _by_name(collections: Iterable[Collection]) -> tuple[Collection, ...]:
-    """Merge collections of the same name."""
+    """Return ``collections``, with those of the same name merged."""
     named: dict[str | None, Collection] = {}
     for verbs in collections:
         first = named.setdefault(verbs.name, verbs)

@@ -1,11 +1,11 @@
-"""Declares verbs: a verb is a function, the fields of the request that become its options, and help texts.
+"""Declares verbs: a verb is a function, with options from fields of the request, and with help texts.
 
     @verb(*REACHED, "check", archive="the file with the images")
     def push(request: Request, archive: str = "") -> int:
         \"\"\"Bring the images of an archive to hosts.\"\"\"
         …
 
-Invoke creates options from parameters, so ``verb`` adds a parameter for each field to those of the function.
+Invoke creates options from parameters, so ``verb`` adds a parameter for each of these fields to the function.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def verb(
 
 
 class Verb(Task[Any]):
-    """A task with option defaults from the site or the environment. Other verbs can call it, too."""
+    """An Invoke task with option defaults from the site's file or the environment. Other verbs can call it, too."""
 
     def __call__(self, *args: Any, **words: Any) -> int:
         """Run the verb. With a request as the only argument, as in calls from other verbs, return the exit status."""
@@ -107,11 +107,13 @@ class Verb(Task[Any]):
         return status
 
     def __deepcopy__(self, _: object) -> Verb:
-        """Return the verb itself. It never changes, and Invoke copies the tasks of every loaded module."""
+        """Return the verb itself, not a copy, because it never changes and Invoke copies the tasks of every module."""
         return self
 
     def get_arguments(self, ignore_unknown_help: bool | None = None) -> list[Argument]:
-        """Return Invoke's arguments with defaults from the settings: ``drain = true`` creates ``--no-drain``."""
+        """Return Invoke's arguments, with defaults from the settings. The setting ``drain = true`` creates
+        ``--no-drain``.
+        """
         texts = dict(self.help)
         values = settings.for_help()
         found = super().get_arguments(ignore_unknown_help)
@@ -120,7 +122,7 @@ class Verb(Task[Any]):
 
 
 class _Several(Argument):
-    """A repeatable option. The first typed value replaces the default from the settings; others are added."""
+    """A repeatable option. The first typed value replaces the default from the settings; later values are added."""
 
     def set_value(self, value: Any, cast: bool = True) -> None:  # noqa: ARG002 (Invoke's own signature)
         self.raw_value = value
@@ -137,7 +139,7 @@ def _with(argument: Argument, setting: settings.Setting) -> Argument:
 
 
 def _parameter(name: str, option: Option) -> Parameter:
-    """Convert an option to a parameter. For Invoke, the default ``None`` marks an option as repeatable."""
+    """Convert ``option`` to a parameter. For Invoke, a parameter with the default ``None`` is a repeatable option."""
     return Parameter(name, Parameter.KEYWORD_ONLY, default=None if option.kind is list else option.default)
 
 
@@ -184,7 +186,7 @@ def _body(
 
 
 def _request(typed: Mapping[str, Any]) -> Request:
-    """Return the request for typed options, with files in ``--hosts`` replaced by their hosts."""
+    """Return the request for the typed options, with each ``^FILE`` in ``--hosts`` replaced by the file's hosts."""
     from hostwright.cli.tasks import hostlists
 
     named = {"hosts" if name == HOST else name: value for name, value in typed.items()}

@@ -109,5 +109,5 @@ def ssh(request: Request, host: str) -> int:
 
 
 def _typed_command() -> tuple[str, ...]:
-    """Return the words after ``--`` unchanged. Invoke would join them with blanks."""
+    """Return the words after ``--`` unchanged, because Invoke would join them with blanks."""
     return tuple(sys.argv[sys.argv.index("--") + 1 :]) if "--" in sys.argv else ()

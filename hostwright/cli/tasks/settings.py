@@ -1,4 +1,4 @@
-"""Reads settings, defaults for options from ``HOSTWRIGHT_<OPTION>`` in the environment, or else from the site's file.
+"""Reads settings: defaults for options from ``HOSTWRIGHT_<OPTION>`` in the environment, or else from a site's file.
 
     # hostwright.toml, beside inventory/
     [site]
@@ -65,12 +65,12 @@ class Setting:
 
 
 def in_file() -> Mapping[str, type]:
-    """Return the options that the site's file may set: name → type of the value."""
+    """Return the options that the site's file may set: option → type of the value."""
     return {name: each.kind for name, each in _KNOWN.items() if each.settable == "everywhere"}
 
 
 def current() -> Mapping[str, Setting]:
-    """Return option → setting. Raises ``InputErrors`` with every mistake and its origin."""
+    """Return option → setting. Raises ``InputErrors`` with the origin of every mistake."""
     mistakes = Mistakes()
     settings = readable(mistakes)
     mistakes.refuse()
@@ -114,7 +114,7 @@ def _for_help(_place: tuple[int, ...], _environment: tuple[tuple[str, str], ...]
 
 
 def of_site() -> Mapping[str, Setting]:
-    """Return key → setting for the table ``[site]``. Raises ``InputErrors``."""
+    """Return key → setting for the table ``[site]`` of the site's file. Raises ``InputErrors`` for invalid settings."""
     return _below_site(_of_file())
 
 
@@ -135,9 +135,9 @@ def _below_site(rows: Iterable[Row]) -> Mapping[str, Setting]:
 
 
 def use_state() -> None:
-    """Set the state directory from the site's file, unless the environment sets one. Child processes inherit it.
+    """Set the state directory to that in the site's file, unless the environment sets one. Child processes inherit it.
 
-    Raises ``InputErrors``.
+    Raises ``InputErrors`` if the site's file is invalid.
     """
     state = of_site().get("state")
     if state and not os.environ.get(STATE_VARIABLE):
@@ -145,7 +145,7 @@ def use_state() -> None:
 
 
 def variable_of(option: str) -> str:
-    """Return the environment variable that sets an option.
+    """Return the environment variable that sets ``option``.
 
     >>> variable_of("max-fail")
     'HOSTWRIGHT_MAX_FAIL'
@@ -154,7 +154,7 @@ def variable_of(option: str) -> str:
 
 
 def misspelt() -> Iterator[str]:
-    """Yield a message for each environment variable that looks like a misspelt variable of an option."""
+    """Yield a message for each environment variable that is probably misspelt, since no option has this variable."""
     for name in sorted(name for name in os.environ if name.startswith(PREFIX)):
         option = name.removeprefix(PREFIX).lower().replace("_", "-")
         meant = nearest(option, _KNOWN, ALIKE) if option not in _KNOWN.keys() | TYPED else None
@@ -165,7 +165,7 @@ def misspelt() -> Iterator[str]:
 
 
 def placed(error: InputError, settings: Mapping[str, Setting]) -> InputError:
-    """Add the origin of a setting to an error about its option."""
+    """Return ``error`` about an option with the origin of the option's setting, if ``settings`` set the option."""
     if isinstance(error, InputErrors):
         return InputErrors([placed(each, settings) for each in error.errors])
     setting = settings.get((error.where or "").removeprefix("--"))
@@ -175,7 +175,7 @@ def placed(error: InputError, settings: Mapping[str, Setting]) -> InputError:
 
 
 def _of_file() -> Iterator[Row]:
-    """Return the entries of the site's file. Raises ``InputErrors``."""
+    """Return the settings in the site's file, if any. Raises ``InputErrors`` if the file is invalid."""
     try:
         file = Site.find().root / FILE
         stamp = file.stat()
@@ -229,7 +229,7 @@ def _read(file: Path, _: tuple[int, int]) -> list[tuple[str, str, Any, str]]:
 def _overlong_key(text: str) -> int:
     """Return the number of the first line whose key may have too many parts; 0 without such a line.
 
-    tomllib's time is quadratic in the parts: it needs minutes for 20,000.
+    tomllib's time is quadratic in the number of parts: it needs minutes for 20,000.
     """
     for number, line in enumerate(text.splitlines(), 1):
         if any(part.count(".") >= MOST_PARTS for part in re.split("[=,]", line)):
@@ -246,7 +246,7 @@ def _not_toml(error: ValueError, text: str, file: Path) -> InputError:
 
 
 def _at(file: Path, text: str, way: tuple[str, ...]) -> str:
-    """Return file and line of the key at the path ``way``, by parsing ever more lines until the result has the key."""
+    """Return file and line of the key at the path ``way``, by parsing ever more lines until this key exists."""
     import tomllib
 
     lines, begins = text.splitlines(), 1
@@ -265,7 +265,9 @@ def _at(file: Path, text: str, way: tuple[str, ...]) -> str:
 
 
 def _checked(name: str, value: Any, origin: str) -> Any:
-    """Convert a value of the file to the option's type. Raises ``InputError`` with ``origin``."""
+    """Convert ``value`` in the file to the type of the option ``name``. Raises ``InputError``, with ``origin``, if
+    invalid.
+    """
     if name in TYPED:
         raise InputError(
             f"{name}: cannot be set in this file; pass --{name} in each call. To limit the hosts of the site, set "
@@ -288,7 +290,10 @@ def _checked(name: str, value: Any, origin: str) -> Any:
 
 
 def _in_site(name: str, value: Any, origin: str) -> Any:
-    """Resolve a relative path against the file's folder; return other values unchanged."""
+    """Return ``value`` as an absolute path if it is an existing path relative to the site's file, else unchanged.
+
+    Raises ``InputError`` for a path in the site that other users can write.
+    """
     if not _KNOWN[name].is_path:
         return value
     if isinstance(value, list):
@@ -307,7 +312,9 @@ def _shown(value: Any) -> str:
 
 
 def _parsed(kind: type, text: str, variable: str) -> Any:
-    """Convert an environment variable's text to the option's type. Raises ``InputError``."""
+    """Convert ``text`` of the environment variable ``variable`` to the type ``kind``. Raises ``InputError``
+    if invalid.
+    """
     if kind is list:
         return [line for line in text.splitlines() if line]
     if kind is bool:

@@ -1,4 +1,4 @@
-"""Read-only verbs about the site's hosts, variables, stacks and schemas. Only ``stacks --hosts`` contacts hosts."""
+"""Read-only verbs about a site's hosts, variables, stacks and schemas. Only ``stacks --hosts`` contacts hosts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prints the stacks that ``adopt`` wrote, and the recommended commands."""
+"""Prints the stacks that the verb ``adopt`` wrote, and the recommended commands."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hostwright.plan.targets import Targets
 
 
 def show_adoption(adoption: Adoption, targets: Targets, *, as_json: bool) -> None:
-    """Print each stack: hosts, file, remaining differences, and the command that plans with it."""
+    """Print each written stack: its hosts, its file, the remaining differences, and the command that plans with it."""
     if as_json:
         print_document("adopted", adoption_json(adoption))
         return

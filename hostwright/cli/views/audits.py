@@ -26,14 +26,14 @@ EVERY_HOST = "all"
 
 
 def auditor_of(request: Request, options: AuditOptions) -> Auditor:
-    """Return the auditor for the selected hosts; without a selection, for all hosts."""
+    """Return the auditor for the hosts that ``request`` selects; without a selection, for all hosts."""
     fleet = open_fleet(request)
     targets = targets_of(fleet, replace(request, hosts=request.hosts or EVERY_HOST))
     return fleet.auditor(targets, options, password=ask_password(request), view=AuditView())
 
 
 def audits_table(request: Request, auditor: Auditor, look: AuditResult, *, first: bool = False) -> Group:
-    """Return the result of an audit as a table. ``first``: put the totals at the top instead of the end."""
+    """Return the result ``look`` of an audit as a table. ``first``: put the totals at the top instead of the end."""
     from hostwright.audit.reports.table import show_audit
 
     known = [host for host in look.audit.hosts if host.status != "new"]
@@ -42,7 +42,7 @@ def audits_table(request: Request, auditor: Auditor, look: AuditResult, *, first
 
 
 def show_audited(request: Request, outputs: Outputs, auditor: Auditor, look: AuditResult) -> None:
-    """Print the result of an audit and recommended commands; nothing if a report goes to standard output."""
+    """Print the audit ``look`` and recommended commands; print nothing if a report goes to standard output."""
     from hostwright.audit.reports.table import next_hosts
 
     if request.json:
@@ -54,7 +54,7 @@ def show_audited(request: Request, outputs: Outputs, auditor: Auditor, look: Aud
 
 
 def show_diagnosed(request: Request, auditor: Auditor, look: AuditResult) -> None:
-    """Print the known problems of hosts, and recommended commands."""
+    """Print the known problems that the audit ``look`` found on hosts, and recommended commands."""
     from hostwright.audit.reports.diagnosis import next_commands, show_diagnosis
 
     if request.json:
@@ -73,7 +73,7 @@ def diagnosis_status(audit: FleetAudit) -> int:
 
 
 def explain_rule(name: str) -> None:
-    """Print the documentation of a known problem. Raises ``InputError`` for an unknown ``name``."""
+    """Print the documentation of the known problem ``name``. Raises ``InputError`` if no problem has this name."""
     from hostwright.audit.failures.catalogue import catalogue
     from hostwright.audit.failures.document import section
 
@@ -88,7 +88,7 @@ def explain_rule(name: str) -> None:
 def exit_status(audit: FleetAudit) -> int:
     """Return the exit status of ``audit``: 1 if a host or layer could not be read, 3 for any difference, else 0.
 
-    A GPU layer counts as readable while the driver, which is needed to read it, is not installed.
+    An unreadable GPU layer does not count on a host without the driver, which is needed to read this layer.
     """
     if any(_is_unread(host) for host in audit.hosts):
         return FAILED
@@ -111,7 +111,7 @@ def _show_next(out: Console, auditor: Auditor, look: AuditResult, commands: Mapp
 
 
 def write_reports(outputs: Outputs, auditor: Auditor, look: AuditResult) -> int:
-    """Write the requested reports. Returns 1 if an audited host has no SBOM, else 0."""
+    """Write the reports that the options request. Returns 1 if an audited host has no SBOM, else ``exit_status``."""
     outputs.write(look.audit, look.ages, auditor.memory, auditor.rules)
     wanted = sum(not host.sentence for host in look.audit.hosts) if outputs.cyclonedx else 0
     if wanted and outputs.write_sboms(auditor.sboms(look.audit)) < wanted:

@@ -1,4 +1,4 @@
-"""Prints followed runs, and determines the exit status."""
+"""Prints how the runs ended that the verb ``runs.follow`` has followed."""
 
 from __future__ import annotations
 

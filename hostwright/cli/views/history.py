@@ -1,4 +1,4 @@
-"""Prints the history of audits: a timeline for each host, or the changes of all hosts."""
+"""Prints the history of audits: a list of changes for each host, or the changes of all hosts."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ STATUS_STYLES = {status: style for status, (_, _, style) in SHOWN.items()}
 
 
 def timelines(histories: Iterable[HostHistory], *, details: bool = False) -> Iterator[RenderableType]:
-    """Yield the audit history of each host: a line for each audit and changed layer, oldest audit first.
+    """Yield the audit history of each host: its status, then a line for each audit and changed layer, oldest first.
 
-    With ``details``, each change has its own line. Hosts with equal histories share one text.
+    With ``details``, each change has its own line. Hosts with equal histories are printed together.
     """
     alike: dict[tuple[str, ...], tuple[list[str], list[Text]]] = {}
     for history in histories:
@@ -36,7 +36,7 @@ def timelines(histories: Iterable[HostHistory], *, details: bool = False) -> Ite
 
 
 def _lines(history: HostHistory, *, details: bool) -> Iterator[Text]:
-    """Yield the current status of a host, then a line for each audit and changed layer."""
+    """Yield the last known status of a host, then a line for each audit and changed layer."""
     if history.first is None or history.last is None:
         yield Text("not audited yet", style="dim")
         return
@@ -55,9 +55,9 @@ def _lines(history: HostHistory, *, details: bool) -> Iterator[Text]:
 
 
 def _told(events: Sequence[HistoryEvent]) -> str:
-    """Describe the changes that an audit found in a layer: the new status, then other changes.
+    """Describe the changes that one audit found in one layer: the new status, then other changes.
 
-    A single other change is described in full. Of several, only the names are printed.
+    If there is only one other change, it is described in full; otherwise only names are given.
     """
     layer, others = events[0].layer, [event for event in events if event.kind != LAYER]
     if len(events) == 1:
@@ -76,7 +76,7 @@ def _told(events: Sequence[HistoryEvent]) -> str:
 
 
 def _bounded(event: HistoryEvent, sentence: str) -> str:
-    """Shorten the sentence about a change, unless this kind of change must be printed in full."""
+    """Return ``sentence`` about a change, shortened unless this kind of ``event`` must be printed in full."""
     return printable(sentence) if event.in_full else short(sentence)
 
 
@@ -94,7 +94,7 @@ def _bare(event: HistoryEvent) -> str:
 
 
 def _sentence(event: HistoryEvent) -> str:
-    """Describe a change. Statuses have the same names as in audits."""
+    """Describe a change in a sentence. Statuses have the same names as in audits."""
     if event.kind != "status":
         return event.sentence
     shown = {str(status): word for status, word in WORDS.items()}
@@ -109,7 +109,7 @@ def _style(event: HistoryEvent) -> str:
 
 
 def changes(difference: FleetDiff) -> RenderableType:
-    """Return the changes on all hosts between two audits as text."""
+    """Return ``difference``, the changes on all hosts between two audits, as text."""
     if difference.since is None or difference.until is None:
         return Text(f"no audit of this inventory is recorded yet: run {Command('audit')}", style="yellow")
     lines: list[RenderableType] = [

@@ -1,4 +1,4 @@
-"""Prints hosts, variables, and the result of checking a site."""
+"""Prints hosts, their variables, and the result of checking a site."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _REDACTOR = Redactor(())  #: masker of passwords in URLs. Every other secret is 
 
 
 def show_variables(fleet: Fleet, targets: Targets, request: Request, *, why: bool = False) -> None:
-    """Print the variables of hosts. ``why``: add file and line of each definition."""
+    """Print the variables of hosts. ``why``: add the file and line of each definition."""
     if request.json:
         rows: list[dict[str, object]]
         rows = [
@@ -62,7 +62,9 @@ def show_variables(fleet: Fleet, targets: Targets, request: Request, *, why: boo
 
 
 def _variables(fleet: Fleet, target: TargetHost, *, why: bool, others: bool) -> Iterator[str]:
-    """Yield a host's variables as YAML lines. ``others``: include variables that no role reads."""
+    """Yield a host's variables as YAML lines. ``why`` adds definitions, ``others`` adds variables that no
+    role reads.
+    """
     for role in target.roles:
         yield from _of_role(target, role, why=why)
     rest = _others(fleet, target) if others else {}
@@ -77,7 +79,7 @@ def _variables(fleet: Fleet, target: TargetHost, *, why: bool, others: bool) -> 
 
 
 def _others(fleet: Fleet, target: TargetHost) -> dict[str, object]:
-    """Return the variables that no role reads, as JSON values with masked secrets."""
+    """Return a host's variables that no role reads, as JSON values with masked secrets."""
     own = own_variables(target.host, {role.name: role.variables for role in fleet.roles})
     return {name: _REDACTOR.clean(value.value) for name, value in own.items()}
 
@@ -91,7 +93,7 @@ def _of_role(target: TargetHost, role: Role, *, why: bool) -> Iterator[str]:
 
 
 def _as_yaml(name: str, value: object) -> str:
-    """Return a variable as a YAML line. A secret value is masked.
+    """Return the variable ``name`` as a YAML line. A secret value is masked.
 
     >>> _as_yaml("base_umask", "022"), _as_yaml("proxy_listen", ("443", "[::]:443")), _as_yaml("base_keep", True)
     ("base_umask: '022'", "proxy_listen: ['443', '[::]:443']", 'base_keep: true')
@@ -116,7 +118,7 @@ _Dumper.add_multi_representer(object, lambda dumper, value: dumper.represent_str
 
 
 def show_hosts(fleet: Fleet, chosen: Sequence[Host], outside: Sequence[str], *, as_json: bool) -> None:
-    """Print hosts of the inventory, including unusable ones. ``outside`` are hosts that get no stack."""
+    """Print the hosts ``chosen``, including unusable ones. ``outside`` are hosts that the site's settings exclude."""
     rows = [(host, fleet.stack_name(host)) for host in chosen]
     if as_json:
         secrets = [secret.reveal() for secret in secrets_in(chosen)]
@@ -137,9 +139,9 @@ def _cells(host: Host, stack: str) -> list[Text]:
 
 
 def _listed(fleet: Fleet, host: Host, stack: str, secrets: Sequence[str], outside: Sequence[str]) -> dict[str, object]:
-    """Return a host as JSON values, with values masked that were encrypted in the inventory.
+    """Return ``host`` as JSON values. Values that the inventory encrypts (``secrets``) are masked.
 
-    ``None``: the value is left to ``ssh_config``, or the roles of an unusable host are unknown.
+    ``None`` means that ``ssh_config`` defines the value, or that the roles of an unusable host are unknown.
     """
 
     def shown(value: str | int | None) -> str | int | None:
@@ -166,7 +168,7 @@ def _listed(fleet: Fleet, host: Host, stack: str, secrets: Sequence[str], outsid
 
 
 def show_remarks(fleet: Fleet, chosen: Sequence[Host]) -> None:
-    """Print mistakes that prevent provisioning, and variables that nothing reads, on standard error."""
+    """Print on standard error mistakes in hosts that prevent provisioning, and variables that no role reads."""
     mistakes = Mistakes()
     for host in chosen:
         with mistakes:
@@ -209,7 +211,7 @@ def _line(text: str, style: str) -> None:
 
 
 def show_schemas(of_files: Mapping[str, object], of_documents: Mapping[str, Path]) -> None:
-    """Print the names of all schemas: those of users' files, and those of ``--json`` documents."""
+    """Print the names of all schemas: schemas of files that users write, and schemas of ``--json`` documents."""
     out = console.make_console()
     out.print(Text("files that you write:", style="bold"))
     for name in of_files:

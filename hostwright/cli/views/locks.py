@@ -1,4 +1,4 @@
-"""Prints the locks of hosts, locked hosts last. Hosts with equal locks share a line."""
+"""Prints the locks of hosts, locked hosts last. Hosts with equal locks are printed on one line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOT_LOCKED = "not locked"
 
 
 def show_locks(results: Results[HostLocks], *, as_json: bool) -> None:
-    """Print the locks of hosts. After ``lock`` or ``unlock``, these are the new locks."""
+    """Print the current locks of hosts, after any change by the verbs ``lock`` and ``unlock``."""
     if as_json:
         documents = [host_locks.to_json() for host_locks in results.values]
         print_document("locks", {"hosts": documents, "errors": errors_json(results.errors)})

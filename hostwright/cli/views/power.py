@@ -22,7 +22,7 @@ _STYLE = {Power.ON: "green", Power.OFF: "dim"}
 
 
 def show_powered(results: Results[Powered], *, as_json: bool) -> None:
-    """Print the result of each host, and the totals."""
+    """Print the result of the verb ``power`` for each host, and the totals."""
     if as_json:
         hosts = [done.to_json() for done in results.values]
         print_document("power", {"hosts": hosts, "errors": errors_json(results.errors)})
@@ -44,12 +44,12 @@ def _word(error: HostError) -> str:
 
 
 def _needs_console(done: Powered) -> bool:
-    """Whether a host is unexpectedly not on, but has a console where the operator can find the cause."""
+    """Return whether a host should be on but is not, and has a console that may show the cause."""
     return bool(done.console) and done.status.power is not Power.ON and done.order != "off"
 
 
 def _show_consoles(out: Console, of: Sequence[Powered]) -> None:
-    """Print the console access of hosts, and the number of hosts after the first ``MOST_CONSOLES``."""
+    """Print the console access of the first ``MOST_CONSOLES`` hosts, and the number of the others."""
     for done in of[:MOST_CONSOLES]:
         out.print(Text(printable(f"console of {done.host}: {done.console}"), style="cyan"), soft_wrap=True)
     if more := of[MOST_CONSOLES:]:

@@ -1,4 +1,4 @@
-"""Displays of work in progress: a table or lines for a run, a counter of audited hosts, a repeated audit."""
+"""Displays work in progress: a table or lines for a run, a counter of audited hosts, repeated audits."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class TerminalView(View):
     """A display that prints warnings on standard error."""
 
     def warn(self, sentence: str) -> None:
-        """Print a warning."""
+        """Print ``sentence`` as a warning."""
         warn(sentence)
 
 
@@ -50,7 +50,7 @@ class RunView(TerminalView):
         self._quiet = quiet
 
     def show(self, targets: Sequence[TargetHost], run: str) -> AbstractContextManager[Emit]:
-        """Return a live table in a terminal, else a display with plain lines."""
+        """Return the display for ``run``: a live table in a terminal, else plain lines."""
         out = console.make_console(stderr=self._quiet)
         if self._quiet or not console.redraws(out):
             return Plain(out, run, len(targets))
@@ -59,22 +59,22 @@ class RunView(TerminalView):
 
 
 def run_view(request: Request, *, quiet: bool = False) -> RunView:
-    """Return the display of a run. With ``--json``, only JSON goes to standard output."""
+    """Return the display of a run. With ``--json`` or ``quiet``, it uses standard error."""
     return RunView(quiet=quiet or request.json)
 
 
 class AuditView(TerminalView):
-    """The display of an audit: a counter of finished hosts."""
+    """The display of an audit: the number of finished hosts."""
 
     def show(self, targets: Sequence[TargetHost], run: str) -> AbstractContextManager[Emit]:  # noqa: ARG002
-        """Return the counter of finished hosts."""
+        """Return a counter of audited hosts for these ``targets``."""
         return Audited("probing", (target.name for target in targets))
 
 
 class Counting:
     """A line on standard error with the number of finished hosts; nothing without a terminal.
 
-    A few unfinished hosts are named, to show which host hangs.
+    The last few unfinished hosts are named, because one of them may hang.
     """
 
     def __init__(self, word: str, hosts: Iterable[str]):
@@ -95,7 +95,7 @@ class Counting:
         self._progress.stop()
 
     def count(self, host: str, status: str = "") -> None:
-        """Count ``host`` as finished. Thread-safe."""
+        """Count ``host`` as finished with ``status``. Thread-safe."""
         with self._lock:
             self._left.discard(host)
             self._counts.update([status] if status else [])
@@ -105,16 +105,18 @@ class Counting:
 
 
 class Audited(Counting):
-    """A counter of audited hosts by status."""
+    """A counter of audited hosts, in total and by status."""
 
     def __call__(self, event: Event) -> None:
-        """Count an event's host as audited. Thread-safe."""
+        """Count the host of ``event`` if the event reports the end of its audit. Thread-safe."""
         if isinstance(event, HostAudited):
             self.count(event.host, event.audit.status)
 
 
 def watch(every: str, once: Callable[[], tuple[int, RenderableType]]) -> int:
-    """Call ``once`` repeatedly until Ctrl-C, redraw its text each time, and return its last exit status."""
+    """Call ``once`` every ``every`` (such as ``30s``), and show its text, until Ctrl-C. Returns its last
+    exit status.
+    """
     try:
         period_s = max(durations.seconds(every), LEAST_S)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""divisor of the table's width that gives the maximum width of host names"""
+"""Writes the reports that the options of a verb request, such as a page in HTML or SBOMs."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ SBOM_SUFFIX = ".cdx.json"
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """The requested reports. A field is a file, ``-`` for standard output, or empty for no report.
+    """The reports that options request. Each field is a file, ``-`` for standard output, or empty for no report.
 
-    ``cyclonedx`` is a directory, for one SBOM per host.
+    ``cyclonedx`` is a directory, which gets one SBOM per host.
     """
 
     csv: str = ""
@@ -47,11 +47,11 @@ class Outputs:
 
     @property
     def files(self) -> dict[str, str]:
-        """Option → file, for the requested reports."""
+        """Option → file, for each requested report."""
         return {name: file for name, file in asdict(self).items() if file and name != CYCLONEDX}
 
     def check(self, *, as_json: bool = False, watched: bool = False) -> None:
-        """Raise ``InputError`` for a file that cannot be written. Called before contacting hosts.
+        """Raise ``InputError`` if a requested file cannot be written. Called before contacting hosts.
 
         ``as_json`` and ``watched``: standard output is already used for JSON, or for a redrawn screen.
         """
@@ -61,16 +61,18 @@ class Outputs:
 
     @property
     def on_stdout(self) -> bool:
-        """Whether a report replaces the table on standard output."""
+        """Whether a report goes to standard output, in place of the table."""
         return STDOUT in self.files.values()
 
     def write(self, audit: FleetAudit, ages: Ages, memory: AuditStore, rules: Sequence[FailureRule] = ()) -> None:
-        """Write the requested reports, each atomically. ``rules`` are the failure rules that reports describe."""
+        """Write the requested reports about ``audit``, each atomically. ``rules`` are failure rules that reports
+        describe.
+        """
         for name, file in self.files.items():
             put(file, _render(name, audit, ages, memory, rules), name)
 
     def write_sboms(self, sboms: Iterable[tuple[str, str]]) -> int:
-        """Write each host's SBOM to ``HOST.cdx.json``, and return the number of SBOMs."""
+        """Write each host's SBOM, a pair of host and text, to ``HOST.cdx.json``. Returns the number of SBOMs."""
         folder, number = Path(self.cyclonedx), 0
         for number, (host, text) in enumerate(sboms, 1):  # noqa: B007 - the number
             _replace(folder / f"{plain_name(host)}{SBOM_SUFFIX}", text, CYCLONEDX)
@@ -78,7 +80,7 @@ class Outputs:
 
 
 def check_files(files: Mapping[str, str], *, as_json: bool = False, watched: bool = False) -> None:
-    """Raise ``InputError`` for a file that cannot be written, or for two reports on standard output.
+    """Raise ``InputError`` if one of ``files`` cannot be written, or if two reports go to standard output.
 
     ``as_json`` and ``watched``: standard output is already used for JSON, or for a redrawn screen.
     """
@@ -108,7 +110,7 @@ def _require_writable(folder: Path, name: str) -> None:
 
 
 def put(file: str, text: str, name: str) -> None:
-    """Write the text of report ``name`` to ``file``, atomically, or to standard output."""
+    """Write ``text`` of the report ``name`` to ``file``, atomically, or to standard output."""
     if file == STDOUT:
         sys.stdout.write(text)
     else:
@@ -116,7 +118,7 @@ def put(file: str, text: str, name: str) -> None:
 
 
 def _check_folder(name: str) -> None:
-    """Create the directory for SBOMs. Raises ``InputError``."""
+    """Create the directory ``name`` for SBOMs. Raises ``InputError`` if it cannot be created."""
     if name == STDOUT:
         raise InputError("each host has its own SBOM; name a directory for them", f"--{CYCLONEDX}")
     try:
@@ -139,7 +141,7 @@ def _render(name: str, audit: FleetAudit, ages: Ages, memory: AuditStore, rules:
 
 
 def _replace(path: Path, text: str, name: str) -> None:
-    """Write a file atomically, readable by this user only. An existing file keeps its mode, and thus its readers."""
+    """Write ``text`` to ``path`` atomically, readable by this user only. An existing file keeps its mode."""
     try:
         write_whole(path, text.encode(), stat.S_IMODE(path.stat().st_mode) if path.exists() else PRIVATE_FILE)
     except OSError as error:

@@ -30,7 +30,7 @@ _STATES = {"interrupted": "red", "crashed": "red", "running": "yellow"}
 
 
 def runs_table(summaries: Iterable[RunSummary], ids: Mapping[str, str]) -> Table:
-    """Return a table with a line for each run, at most 80 columns wide. ``ids`` maps IDs to short IDs."""
+    """Return a table with a row for each run, at most 80 columns wide. ``ids`` maps IDs of runs to short IDs."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     every = list(summaries)
     results = [_counted(summary.results) for summary in every]
@@ -57,7 +57,7 @@ def runs_table(summaries: Iterable[RunSummary], ids: Mapping[str, str]) -> Table
 
 
 def show_run(out: Console, summary: RunSummary, run: RecordedRun, *, outputs: bool) -> None:
-    """Print a run: its summary, and each host, failed hosts last. ``outputs``: include each step's output.
+    """Print ``run``: its summary, and each host, failed hosts last. ``outputs``: include the output of each step.
 
     For several hosts, the totals are repeated at the end.
     """
@@ -69,7 +69,7 @@ def show_run(out: Console, summary: RunSummary, run: RecordedRun, *, outputs: bo
 
 
 def record_line(record: Mapping[str, Any]) -> Text:
-    """Return a record in a run's journal as a line: time, host, and text."""
+    """Return ``record``, from the journal of a run, as a line: time, host, and text."""
     kind, role = str(record.get("kind")), str(record.get("role", ""))
     match record:
         case {"kind": "observed", "plan": dict(plan)}:
@@ -95,7 +95,7 @@ def record_line(record: Mapping[str, Any]) -> Text:
 
 
 def show_head(out: Console, summary: RunSummary, run: RecordedRun, *, details: bool) -> None:
-    """Print a run's verb, operator and result. ``details``: add inventory and options."""
+    """Print the verb, operator and result of ``run``. ``details``: add its inventory and options."""
     header = run.header
     title = Text.assemble((printable(summary.run), "bold"), f"  {printable(header.verb)}  exit ", _exit(summary))
     out.print(title.append(f"  {printable(summary.sentence)}" if summary.sentence else ""))
@@ -190,7 +190,7 @@ def _explained(record: Mapping[str, Any]) -> str:
 
 
 def _as_it_is(record: Mapping[str, Any]) -> str:
-    """Return a line with a record's fields, if its kind has no special format."""
+    """Return the fields of ``record`` as a line, if this kind of record has no special format."""
     more = {key: value for key, value in record.items() if key not in ("kind", "host", "t", "at")}
     return f"{record['kind']} {json.dumps(more, ensure_ascii=False)}"
 
@@ -248,7 +248,7 @@ def _local(began: str) -> str:
 
 
 def _began(began: str) -> str:
-    """Return when a run began: its age (``2 min ago``), or its date if older than two weeks."""
+    """Return when a run began: its age (``2 min ago``), or its date if it began over two weeks ago."""
     try:
         over_s = (datetime.now(UTC) - datetime.fromisoformat(began)).total_seconds()
     except (ValueError, TypeError, OverflowError):
@@ -257,7 +257,7 @@ def _began(began: str) -> str:
 
 
 def lasting(seconds: float | None) -> str:
-    """Format a duration in seconds; ``?`` if it is unknown."""
+    """Format the duration ``seconds``; ``?`` if it is unknown."""
     return "?" if seconds is None else shown_seconds(seconds)
 
 

@@ -1,4 +1,4 @@
-"""Output that several verbs share: errors, recommended commands, and notes about stand-in files."""
+"""Output that several verbs have in common: errors, recommended commands, and notes about stand-in files."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ _MOST_ALONE = 3  #: maximum number of hosts with the same error that are printed
 
 
 def warn(sentence: str) -> None:
-    """Print a warning on standard error."""
+    """Print ``sentence`` on standard error as a warning."""
     console.make_console(stderr=True).print(Text(printable(sentence), style="yellow"))
 
 
 def note(sentence: str) -> None:
-    """Print on standard error what a verb does next."""
+    """Print ``sentence``, about the next action of a verb, on standard error."""
     console.make_console(stderr=True).print(Text(printable(sentence)))
 
 
 def print_document(kind: str, document: Mapping[str, Any]) -> None:
-    """Print the document for ``--json``. It is ASCII, so that no text from a host can affect a terminal.
+    """Print ``document`` for ``--json``, as ASCII, so that no text from a host can affect a terminal.
 
     ``kind`` names its JSON Schema in ``docs/schemas``. The key ``schema`` is the schema's version, 1 unless
     ``document`` sets another. The version increases when a field is removed or changes its meaning.
@@ -71,7 +71,9 @@ def _plain(value: object) -> str:
 
 
 def errors_json(errors: tuple[HostError, ...], *, proved: bool = False) -> list[dict[str, Any]]:
-    """Return errors as JSON values, one for each failed role of a host. ``proved``: include the host's proofs."""
+    """Return errors as JSON values, one for each failed role of a host. ``proved``: include results of the host's
+    proofs.
+    """
     return [
         {**_error(part, error.examination), **({"proofs": proofs_json(error.acceptance)} if proved else {})}
         for error in errors
@@ -80,7 +82,7 @@ def errors_json(errors: tuple[HostError, ...], *, proved: bool = False) -> list[
 
 
 def proofs_json(acceptance: tuple[Acceptance, ...]) -> list[dict[str, str]] | None:
-    """Return a host's proofs as JSON values; ``None`` without proofs."""
+    """Return the results of a host's proofs as JSON values; ``None`` without proofs."""
     return [{"proof": one.name, "outcome": one.outcome, "sentence": one.sentence} for one in acceptance] or None
 
 
@@ -92,17 +94,19 @@ def _error(error: HostwrightError, examination: Examination | None) -> dict[str,
 
 
 def show_command(out: Console, what: str, command: Command, style: str = "dim") -> None:
-    """Print a command that can be copied whole, because only the terminal wraps it."""
+    """Print ``what`` and ``command`` on a line that only the terminal wraps, so that the command can be
+    copied whole.
+    """
     out.print(Text(f"{what}: {advice.shown(command)}", style=style), soft_wrap=True)
 
 
 def show_next(
     out: Console, command: Command, hosts: Sequence[str], targets: Sequence[TargetHost], *, done: Sequence[str] = ()
 ) -> None:
-    """Print the recommended command for these hosts.
+    """Print ``command`` for ``hosts`` as the recommended next command.
 
-    For many hosts, the command has the typed pattern, minus the call's other hosts. It may still include hosts in
-    ``done``.
+    For many hosts, the command contains the call's own ``--hosts`` pattern, minus other hosts. It may then include
+    hosts in ``done``.
     """
     chosen, pattern = fold(hosts), getattr(targets, "pattern", "")
     if len(chosen) > NAMED_CHARACTERS and pattern:
@@ -129,7 +133,7 @@ def show_next_of_errors(
 
 
 def show_led(out: Console, command: Command, hosts: Iterable[str], targets: Sequence[TargetHost]) -> None:
-    """Print the recommended command for these hosts; ``rebuild`` only for hosts with a BMC."""
+    """Print ``command`` for ``hosts`` as the next command. ``rebuild`` is recommended only for hosts with a BMC."""
     if command == Command("mirror"):
         show_command(out, "next", command, "cyan")
         return
@@ -146,7 +150,7 @@ def show_led(out: Console, command: Command, hosts: Iterable[str], targets: Sequ
 def next_of(error: HostwrightError, failed: Command) -> Command | None:
     """Return the recommended command after an error of the command ``failed``.
 
-    ``None``: no command helps, or the error already contains the command or known problems.
+    ``None``: no command helps, or ``error`` already names the command or known problems.
     """
     if isinstance(error, SeveralFailed):
         return next((then for part in error.errors if (then := next_of(part, failed))), None)
@@ -157,12 +161,12 @@ def next_of(error: HostwrightError, failed: Command) -> Command | None:
 
 
 def style_of_ends(words: Collection[str], good: frozenset[str]) -> str:
-    """Return the style for the totals. ``good`` are the words for successful results."""
+    """Return the style of the totals in ``words``. ``good`` are the words for successful results."""
     return "bold green" if good.issuperset(words) else "bold yellow" if _BAD.isdisjoint(words) else "bold red"
 
 
 def show_sums(out: Console, words: Iterable[str]) -> None:
-    """Print the number of hosts, in total and for each word; nothing for a single host."""
+    """Print the number of hosts, in total and for each result (``words`` has one per host); nothing for one host."""
     numbers = Counter(words)
     if numbers.total() > 1:
         sums = ", ".join(f"{number} {word}" for word, number in numbers.most_common())
@@ -172,7 +176,7 @@ def show_sums(out: Console, words: Iterable[str]) -> None:
 def show_errors(errors: tuple[HostError, ...]) -> None:
     """Print errors on standard error, with known problems of their hosts.
 
-    Hosts with equal errors, and all stopped hosts, share a text. A long list of names gets its own line.
+    Equal errors of many hosts are printed once, as are those of stopped hosts. A long list of names gets its own line.
     """
     err = console.make_console(stderr=True)
     alike: dict[object, list[HostError]] = {}
@@ -190,7 +194,7 @@ def show_errors(errors: tuple[HostError, ...]) -> None:
 
 
 def show_error(error: HostwrightError, hosts: str = "") -> RenderableType:
-    """Return an error as text: its message, then the end of its output. ``hosts`` replaces the host's name."""
+    """Return ``error`` as text: its message, then its last output lines. ``hosts`` replaces the host's name."""
     if isinstance(error, SeveralFailed):
         return Group(*(show_error(part) for part in error.errors))
     text = str(error)
@@ -212,7 +216,7 @@ def show_error(error: HostwrightError, hosts: str = "") -> RenderableType:
 
 
 def _told(error: HostError) -> object:
-    """Return a key that is equal for errors that differ only in the host."""
+    """Return a key that is equal for two errors if only their hosts differ."""
     if isinstance(error, SeveralFailed):
         return id(error)
     lines = error.lines if isinstance(error, ScriptFailed) else ()
@@ -220,7 +224,7 @@ def _told(error: HostError) -> object:
 
 
 def _of_all(same: Sequence[HostError]) -> HostError:
-    """Merge equal errors into one error with the names of all hosts."""
+    """Merge the equal errors ``same`` into one error with the names of all their hosts."""
     error = type(same[0]).__new__(type(same[0]))
     vars(error).update(vars(same[0]))
     error.host = fold(each.host for each in same)
@@ -229,7 +233,7 @@ def _of_all(same: Sequence[HostError]) -> HostError:
 
 
 def examination_lines(examination: Examination | None, host: str) -> Iterator[Text]:
-    """Yield the known problems found after a failure: errors with cause and fix, warnings only by name."""
+    """Yield the known problems found on ``host`` after a failure: grave ones with cause and fix, warnings by name."""
     yield from looked_lines(examination)
     for finding in examination.findings if examination else ():
         if finding.grave:
@@ -238,7 +242,9 @@ def examination_lines(examination: Examination | None, host: str) -> Iterator[Te
 
 
 def looked_lines(examination: Examination | None) -> Iterator[Text]:
-    """Yield lines about the checks after a failure: logs of systemd units, and what was checked."""
+    """Yield lines about the checks after a failure: journals of systemd units, and a sentence about what
+    was checked.
+    """
     if examination is None:
         return
     for journal in examination.journals:
@@ -248,7 +254,7 @@ def looked_lines(examination: Examination | None) -> Iterator[Text]:
 
 
 def warning_lines(examination: Examination | None, host: str) -> Iterator[Text]:
-    """Yield the names of warnings found on the host after a failure."""
+    """Yield a line with the names of the warnings found on ``host`` after a failure."""
     if warnings := [finding.rule for finding in examination.findings if not finding.grave] if examination else []:
         doctor = Command("doctor", hosts=host)
         yield Text(f"    warnings: {', '.join(warnings)}; {doctor} explains them", style="dim")
@@ -263,7 +269,7 @@ def finding_lines(finding: Finding, indent: str) -> Iterator[Text]:
 
 
 def show_stand_ins(targets: Iterable[TargetHost], results: Results[Any], out: Console) -> None:
-    """Print the stand-ins for vendors' files on reached hosts, so that nobody mistakes a lab for production."""
+    """Print which vendors' files are replaced on reached hosts, so that nobody mistakes a lab for production."""
     away = {error.host for error in results.errors if isinstance(error, Unreachable)}.union(results.untouched)
     files = dict.fromkeys(file for target in targets if target.name not in away for file in target.stand_ins)
     if files:

@@ -1,4 +1,4 @@
-"""Prints which stacks fit which hosts, best stack first. Hosts with equal results share a block."""
+"""Prints which stacks fit which hosts, best stack first. Hosts with equal results are printed together."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hostwright.stack.store.artifacts import stand_ins_line
 
 
 def show_fits(found: Sequence[HostFits], errors: tuple[HostError, ...], *, as_json: bool) -> None:
-    """Print the stacks that fit each host. Hosts that could not be probed are last."""
+    """Print the stacks that fit each host in ``found``, then the errors of hosts that could not be probed."""
     if as_json:
         print_document("stackfits", {"hosts": [fits_json(one) for one in found], "errors": errors_json(errors)})
         return
@@ -34,7 +34,7 @@ def show_fits(found: Sequence[HostFits], errors: tuple[HostError, ...], *, as_js
 
 
 def fits_json(one: HostFits) -> dict[str, Any]:
-    """Return the stacks that fit one host as JSON values."""
+    """Return the stacks of one host, with the reasons why they do or do not fit, as JSON values."""
     return {
         "host": one.host,
         "distribution": f"{one.facts.distribution} {one.facts.version}",
@@ -58,7 +58,7 @@ def fits_json(one: HostFits) -> dict[str, Any]:
 
 
 def fits_view(same: Sequence[HostFits]) -> RenderableType:
-    """Return the stacks that fit a group of hosts as text."""
+    """Return the stacks for a group of hosts with equal results (``same``) as text."""
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")

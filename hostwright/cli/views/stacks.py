@@ -34,7 +34,7 @@ def show_stacks(listed: Sequence[ListedStack], advisories: Advisories = NONE, *,
 
 
 def show_bulletins(read: Read, *, as_json: bool) -> None:
-    """Print the contents of security bulletins, and the newest minimum version of each driver series."""
+    """Print what was read from security bulletins, and the newest minimum version of each driver series."""
     newest: dict[tuple[str, str], Floor] = {}
     for name, product in read.advisories.products.items():
         for floor in sorted(product.floors, key=lambda floor: (floor.published, numbers(floor.version))):
@@ -53,7 +53,7 @@ def show_bulletins(read: Read, *, as_json: bool) -> None:
 
 
 def stack_json(listed: ListedStack, advisories: Advisories = NONE) -> dict[str, Any]:
-    """Return a stack, or its error, as JSON values."""
+    """Return a listed stack, or the error in its file, as JSON values."""
     head = {"name": listed.name, "file": str(listed.file), "standard": listed.standard, "problem": listed.problem}
     stack = listed.stack
     if stack is None:
@@ -85,7 +85,7 @@ def _cell_json(cell: TriedRole) -> dict[str, Any]:
 
 
 def stack_view(listed: ListedStack, advisories: Advisories = NONE) -> RenderableType:
-    """Return the description of one stack as text."""
+    """Return the description of one listed stack as text."""
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True, style="dim")
     table.add_column(overflow="fold")
@@ -129,7 +129,7 @@ def _pinned(stack: Stack) -> Iterator[tuple[str, str]]:
 
 
 def _tried(row: Sequence[TriedRole]) -> Iterator[tuple[str, str]]:
-    """Yield lines with styles about trials on a distribution release. Roles with equal trials share a line."""
+    """Yield pairs of style and line about tests of one distribution release. Roles with equal tests are on one line."""
     known = sorted(row, key=_sentence)
     groups = [(sentence, list(some)) for sentence, some in groupby(known, key=_sentence)]
     for sentence, some in sorted(groups, key=lambda group: row.index(group[1][0])):
@@ -142,7 +142,7 @@ def _sentence(cell: TriedRole) -> str:
 
 
 def _telling(trials: Iterable[Trial]) -> list[Trial]:
-    """Return the trials on hosts; without any, the plans from made-up facts."""
+    """Return the tests on hosts; if none exists, the plans from made-up facts."""
     every = list(trials)
     return [trial for trial in every if trial.state == "tried"] or every
 

@@ -1,4 +1,4 @@
-"""Prints the results of verification: the layers of hosts, and failed checks."""
+"""Prints the results of verifying hosts: their layers, and failed checks."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def show_verdicts(
     took_s: float = 0.0,
     as_json: bool,
 ) -> None:
-    """Print the result of each host after ``took_s`` seconds, and the totals.
+    """Print the verdict on each host, and the totals. The verification took ``took_s`` seconds.
 
     ``proofs`` is added to the JSON document. ``then_proofs``: the caller prints proofs and the note about stand-in
     files. ``details``: print all layers of passed hosts, and all changes of hosts without any layer as desired.
@@ -85,7 +85,7 @@ def conclude(
 ) -> None:
     """Print the number of passed and failed hosts, and recommended commands.
 
-    ``unproved`` are hosts with failed proofs. ``what`` names what the numbers count.
+    ``unproved`` are hosts with failed proofs. ``what`` is the text before the totals, such as ``checks of``.
     """
     out, bare = console.make_console(), _bare(targets, results)
     words = Counter(
@@ -118,16 +118,16 @@ def _word(verdict: Verdict, bare: Set[str]) -> str:
 
 
 def _is_bare(verdict: Verdict, targets: Sequence[TargetHost]) -> bool:
-    """Whether the host was never provisioned, so that every layer differs."""
+    """Return whether the host was never provisioned, and all its layers differ."""
     layers = {role.role for role in verdict.plan.roles}
     wanted = next(({role.name for role in target.roles} for target in targets if target.name == verdict.host), set())
     return not verdict.host_plan.provisioned and bool(wanted) and wanted <= layers
 
 
 def _alike(verdicts: Iterable[Verdict], bare: Set[str], *, apart: bool) -> Iterator[list[Verdict]]:
-    """Yield groups of hosts to print together: passed hosts with equal checks, then failed hosts with equal failures.
+    """Yield groups of verdicts to print together: passed hosts with equal checks, then hosts with equal failures.
 
-    ``apart``: each host is its own group.
+    ``bare`` are hosts that were never provisioned. ``apart``: each host is its own group.
     """
     passed: dict[object, list[Verdict]] = {}
     failed: dict[object, list[Verdict]] = {}
@@ -178,9 +178,9 @@ def _verdict_json(verdict: Verdict) -> dict[str, object]:
 
 
 def _show_verdict(out: Console, group: Sequence[Verdict], *, details: bool) -> None:
-    """Print hosts with the same verdict: layers, failed checks of unknown cause, then each known cause.
+    """Print a group of hosts with equal verdicts: layers, failed checks of unknown cause, then each known cause.
 
-    ``details``: print a line per layer, failed checks below their cause, and file diffs.
+    ``details``: print a line per layer, failed checks below their cause, and diffs of files.
     """
     verdict, found = group[0], causes(group[0])
     failed = ", ".join(verdict.failed_roles)
@@ -224,13 +224,13 @@ def _told_of_layer(role: str, checks: Sequence[Check], verdict: Verdict) -> Text
 
 
 def _without_gpu(checks: Iterable[Check]) -> str:
-    """Return the number of checks that need a GPU and did not run, as text; empty for none."""
+    """Return the text about checks that did not run because they need a GPU; empty without such checks."""
     without = sum(check.no_gpu for check in checks)
     return f", {without} not run: no GPU" if without else ""
 
 
 def _show_checks(out: Console, bad: Iterable[Check], indent: str, *, details: bool) -> None:
-    """Print failed checks, grouped by reason. Without ``details``, print only the first of each group."""
+    """Print the failed checks ``bad`` by reason. Without ``details``, print only the first check for each reason."""
     alike: dict[tuple[str, bool], list[Check]] = {}
     for check in bad:
         alike.setdefault((check.why, check.checked), []).append(check)
@@ -245,7 +245,7 @@ def _show_checks(out: Console, bad: Iterable[Check], indent: str, *, details: bo
 
 
 def _show_cause(out: Console, cause: Cause, *, details: bool) -> None:
-    """Print a known problem, and how many failed checks of each layer it explains; with ``details``, their names."""
+    """Print a known problem, and the number of failed checks that it explains; with ``details``, also these checks."""
     from hostwright.audit.reports.diagnosis import known_problem
 
     layers = Counter(check.role for check in cause.checks)

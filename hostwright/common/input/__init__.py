@@ -1,1 +1,1 @@
-"""Readers for files that users write: YAML with line numbers, error messages, suggestions for misspelt names."""
+"""Readers for files that users write: YAML with line numbers, checks of values, suggestions for misspelt names."""

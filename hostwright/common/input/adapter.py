@@ -1,4 +1,4 @@
-"""Type adapters of pydantic. Each is created on first use, because creating one takes milliseconds."""
+"""Caches pydantic's type adapters. Each is created on first use, because that takes milliseconds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def adapter(kind: type[T]) -> TypeAdapter[T]:
-    """Return pydantic's adapter for a type, from a cache.
+    """Return pydantic's adapter for the type ``kind``, from a cache.
 
     >>> adapter(tuple[int, ...]).validate_json("[1, 2]")
     (1, 2)
@@ -21,7 +21,7 @@ def adapter(kind: type[T]) -> TypeAdapter[T]:
 
 
 def json_schema_of(kind: type, title: str, description: str) -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of a value of this type as JSON."""
+    """Return the JSON Schema (draft 2020-12) for values of type ``kind`` as JSON, with a title and a description."""
     draft = "https://json-schema.org/draft/2020-12/schema"
     head = {"$schema": draft, "title": title, "description": description}
     schema = adapter(kind).json_schema(mode="serialization")

@@ -1,4 +1,4 @@
-"""Type for paths on hosts in variables of roles."""
+"""Type for the variables of roles that contain a path on a host."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PATH = re.compile(r"/[A-Za-z0-9._+@=/-]*")
 
 
 def clean_path(path: str) -> str:
-    """Return the path unchanged. Raises ``ValueError`` if it is not absolute, or contains ``.`` or ``..``.
+    """Return ``path`` unchanged. Raises ``ValueError`` if it is not absolute, or contains ``.`` or ``..``.
 
     >>> clean_path("/srv/images")
     '/srv/images'

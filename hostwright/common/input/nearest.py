@@ -1,4 +1,4 @@
-"""Finds the name that a user probably meant with a misspelt name."""
+"""Finds the valid name that a user probably meant when a name is misspelt."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def nearest(name: str, candidates: Iterable[str], similar: float = SIMILAR) -> s
 
 
 def suggestion(name: str, candidates: Iterable[str], shown: int = 12) -> str:
-    """Return the end of a message about an unknown name: the most similar valid name, or else a list of valid names.
+    """Return the end of a message about the unknown ``name``: the most similar candidate, or ``shown`` candidates.
 
     >>> suggestion("prefx", ["prefix"])
     "did you mean 'prefix'?"

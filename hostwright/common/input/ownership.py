@@ -30,7 +30,7 @@ class NotTrusted(InputError):
 
 
 def in_named_site(folder: Path) -> bool:
-    """Whether a directory is inside the site that ``HOSTWRIGHT_SITE`` names."""
+    """Whether ``folder`` is inside the site directory that the environment variable ``HOSTWRIGHT_SITE`` names."""
     named = os.environ.get(SITE_VARIABLE, "")
     return bool(named) and folder.resolve().is_relative_to(expanded(named).resolve())
 
@@ -51,7 +51,10 @@ def fault_of(path: Path) -> str:
 
 
 def fault_below(root: Path, folders: Collection[str] | None = None) -> str:
-    """Like ``fault_of``, for ``root`` and everything below it, or only for the subfolders ``folders``."""
+    """Return the first reason, as in ``fault_of``, for ``root`` or any file below it; empty without a reason.
+
+    If ``folders`` is given, only these subfolders are checked.
+    """
     if fault := fault_of(root):
         return fault
     seen: set[tuple[int, int]] = set()
@@ -80,9 +83,9 @@ def fault_below(root: Path, folders: Collection[str] | None = None) -> str:
 
 
 def _way(path: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield every directory, link and file that the kernel visits when it opens a path, with its status.
+    """Yield every directory, link and file that the kernel visits when it opens ``path``, with its status.
 
-    Raises ``OSError``.
+    Raises ``OSError`` if one of them cannot be read, or for too many links.
     """
     here, left, links = "/", list(reversed(path.parts[1:])), 0
     yield here, os.lstat(here)
@@ -107,7 +110,10 @@ def _way(path: Path) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def _fault(place: str, found: os.stat_result, *, passed: bool = False) -> str:
-    """Describe why an owner or a mode is not trusted. ``passed``: ``place`` is a directory above the path."""
+    """Return why the owner or mode ``found`` of ``place`` is not trusted, or an empty text.
+
+    ``passed``: ``place`` is a directory above the checked path.
+    """
     if found.st_uid not in _ours():
         return _sentence(place, f"belongs to {_name_of(found.st_uid)}")
     mode = stat.S_IMODE(found.st_mode)
@@ -139,7 +145,7 @@ def _name_of(uid: int) -> str:
 
 @cache
 def _is_private(gid: int) -> bool:
-    """Whether a group has this user's name and no other member, as USERGROUPS_ENAB (login.defs) creates it."""
+    """Whether the group ``gid`` has this user's name and no other member, as USERGROUPS_ENAB in login.defs creates."""
     try:
         group = grp.getgrgid(gid)
         user = pwd.getpwnam(group.gr_name)
@@ -149,7 +155,7 @@ def _is_private(gid: int) -> bool:
 
 
 def _has_acl(place: str) -> bool:
-    """Whether an access control list grants rights to further users."""
+    """Whether an access control list of ``place`` grants rights to other users."""
     try:
         return bool(os.getxattr(place, _ACL))
     except (OSError, AttributeError):  # The path has no ACL, or macOS lacks ``getxattr``.

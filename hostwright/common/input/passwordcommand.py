@@ -1,8 +1,8 @@
 """A secret that a command prints: ``hostwright_become_password_command: pass show sudo/$HOSTWRIGHT_HOST``.
 
-Every secret variable ``NAME`` can be replaced by ``NAME_command``, the operator's own text for ``/bin/sh``. The host's
-name is in the environment of the command, and never in that text. The command runs once for each host, when the secret
-is first needed. The first line of its output is the secret.
+Every secret variable ``NAME`` can be replaced by ``NAME_command``, whose value is a command for ``/bin/sh``. The name
+of the host is in the environment of the command, and never in its text. The command runs once for each host, when the
+secret is first needed. The first line of its output is the secret.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class PrintedSecret(Secret):
     """A secret that is the first line of a command's output.
 
     ``reveal`` runs the command once, and raises ``HostError`` if it prints no secret. Comparing, hashing and formatting
-    do not run the command. ``variable`` is the name of the variable with the command.
+    the secret do not run the command. ``variable`` is the name of the variable that contains the command.
     """
 
     __slots__ = ("_command", "_error", "_host", "_lock", "_variable")
@@ -56,7 +56,10 @@ class PrintedSecret(Secret):
         return bool(super().reveal())
 
     def reveal(self) -> str:
-        """Return the secret in plain text, for which the command runs once. Raises ``HostError``."""
+        """Return the secret in plain text. The first call runs the command.
+
+        Raises ``HostError`` if the command printed no secret.
+        """
         with self._lock:
             if not self.known and not self._error:
                 try:
@@ -80,7 +83,7 @@ class PrintedSecret(Secret):
 
 
 def get_all(secrets: Iterable[Secret | None]) -> None:
-    """Run the commands of these secrets in parallel. Failures are reported when a host needs the secret."""
+    """Run the commands of these secrets in parallel. A failure is reported only when a host needs the secret."""
 
     def get(secret: PrintedSecret) -> None:
         with suppress(HostError):
@@ -93,12 +96,15 @@ def get_all(secrets: Iterable[Secret | None]) -> None:
 
 
 def at_hand(secret: Secret | None) -> bool:
-    """Whether the text of a secret is known, so that no command has to run."""
+    """Whether the text of ``secret`` is known, so that no command has to run to get it."""
     return secret.known if isinstance(secret, PrintedSecret) else bool(secret)
 
 
 def first_line(command: str, host: str, timeout_s: float = TIMEOUT_S) -> str:
-    """Run a command for a host, and return the first line of its output. Raises ``ValueError`` with a message."""
+    """Run ``command`` for ``host``, and return the first line of its output.
+
+    Raises ``ValueError`` if the command fails, or if the line is empty, too long or has control characters.
+    """
     with _turns:
         status, out, err = _run(command, host, timeout_s)
     line = out.partition("\n")[0].removesuffix("\r")
@@ -116,7 +122,7 @@ def first_line(command: str, host: str, timeout_s: float = TIMEOUT_S) -> str:
 
 
 def _run(command: str, host: str, timeout_s: float) -> tuple[int | None, str, str]:
-    """Run a command, and return exit status (``None`` after a timeout), standard output and standard error."""
+    """Run ``command``, and return its exit status (``None`` after a timeout), standard output and standard error."""
     process = subprocess.Popen(
         ["/bin/sh", "-c", command],
         stdin=subprocess.DEVNULL,

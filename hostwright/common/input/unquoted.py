@@ -1,6 +1,6 @@
-"""Ambiguous values without quotes in YAML: ``0644`` is 420, ``1.10`` is 1.1, and parsers differ in others.
+"""YAML values without quotes that are ambiguous: ``0644`` is 420, ``1.10`` is 1.1, ``y`` may be true or text.
 
-Such a value is parsed as YAML 1.1, as in Ansible, but also keeps its text in the file, so that a field can reject it.
+Such a value is parsed as YAML 1.1, as in Ansible. It also keeps its text in the file, so that a field can reject it.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class UnquotedFloat(float, Unquoted):
 
 
 class UnquotedText(str, Unquoted):
-    """Text that other YAML parsers read as a number, a boolean or a date: ``1e3``, ``08``, ``y``, ``2026-11-23``."""
+    """Text that some YAML parsers read as a number, a boolean or a date: ``1e3``, ``08``, ``y``, ``2026-11-23``."""
 
 
 def number_as_written(value: Any, text: str) -> Any:
-    """Return a number from a file, with its text in the file if ``str`` would print it differently.
+    """Return the number ``value``, with its ``text`` in the file if ``str(value)`` would differ from it.
 
     >>> number_as_written(420, "0644").text, type(number_as_written(4, "4"))
     ('0644', <class 'int'>)
@@ -42,7 +42,7 @@ def number_as_written(value: Any, text: str) -> Any:
 
 
 def text_as_written(text: str, *, date: bool = False) -> str:
-    """Return text without quotes from a file, as ``UnquotedText`` if other parsers may not read it as text.
+    """Return ``text``, a YAML value without quotes, as ``UnquotedText`` if other parsers may not read it as text.
 
     >>> [isinstance(text_as_written(text), UnquotedText) for text in ("1e3", "y", "Europe/Berlin", "12 o'clock")]
     [True, True, False, False]

@@ -43,9 +43,9 @@ _EXPECTED = {
 
 
 def explain(error: ValidationError, model: type, at: Callable[[Where], Origin | None], prefix: str) -> list[InputError]:
-    """Convert every error of a validation to an ``InputError``.
+    """Convert every part of pydantic's ``error`` for a ``model`` to an ``InputError``.
 
-    ``at`` returns file and line of the value at a path of keys. ``prefix`` precedes the path in messages.
+    ``at`` returns file and line of the value at a path of keys. ``prefix`` precedes this path in the messages.
     """
     return [_one(detail, model, at, prefix) for detail in error.errors(include_url=False)]
 
@@ -80,12 +80,12 @@ def _expected(detail: ErrorDetails) -> str:
 
 
 def unknown_name(name: str, valid: Iterable[str]) -> str:
-    """Return the message for an unknown name, which suggests the most similar valid name."""
+    """Return the message for the unknown ``name``, which suggests the most similar of the ``valid`` names."""
     return f"{name!r} is unknown here; {suggestion(name, valid)}"
 
 
 def describe(value: object) -> str:
-    """Describe a wrong value in a message. A long value is shortened, and a secret is hidden."""
+    """Return a description of the wrong ``value`` for a message. A long value is shortened, and a secret is hidden."""
     if value is None:
         return "nothing"
     if isinstance(value, (Mapping, BaseModel)):
@@ -102,7 +102,7 @@ def describe(value: object) -> str:
 
 
 def names_at(model: type, way: Where) -> list[str]:
-    """Return the valid names at a path of keys inside ``model``."""
+    """Return the valid field names at the path of keys ``way`` inside the class ``model``."""
     here: Any = model
     for part in way:
         here = _inside(here, part)
@@ -110,7 +110,7 @@ def names_at(model: type, way: Where) -> list[str]:
 
 
 def secret_names(model: type) -> list[str]:
-    """Return the names of the fields of a class that have type ``Secret``."""
+    """Return the names of the fields of the class ``model`` that have the type ``Secret``."""
     return list(_secrets_of(model))
 
 
@@ -120,7 +120,7 @@ def _secrets_of(model: type) -> tuple[str, ...]:
 
 
 def _way(loc: tuple[int | str, ...], model: type) -> Where:
-    """Return a pydantic location as the path of keys in the user's file, without names that pydantic adds."""
+    """Convert pydantic's location ``loc`` to a path of keys in the user's file, without names that pydantic adds."""
     way: list[str | int] = []
     here: Any = model
     for part in loc:
@@ -139,7 +139,7 @@ def _is_scalar(annotation: Any) -> bool:
 
 
 def _inside(annotation: Any, part: str | int) -> Any:
-    """Return the type at a key or index of a value of type ``annotation``; ``None`` if unknown."""
+    """Return the type of the item ``part`` (a key or index) in a value of type ``annotation``; ``None`` if unknown."""
     annotation = _unwrap(annotation)
     fields = _fields(annotation)
     if fields:
@@ -168,7 +168,7 @@ def _fields(annotation: Any) -> Mapping[str, Any]:
 
 @cache
 def _fields_of(model: type) -> Mapping[str, Any]:
-    """Return field → type for a class. Cached, since resolving annotations takes a millisecond."""
+    """Return field → type for the class ``model``. Cached, since resolving annotations takes a millisecond."""
     if issubclass(model, BaseModel):
         return {name: field.annotation for name, field in model.model_fields.items()}
     if dataclasses.is_dataclass(model):

@@ -1,8 +1,9 @@
 """Decrypts files and values that ``ansible-vault`` encrypted.
 
 Ansible's user guide documents the format ("Format of files encrypted with Ansible Vault", 1.1 and 1.2): a header line,
-then a hexadecimal text. It encodes three lines, which are hexadecimal again: salt, HMAC-SHA256 of the ciphertext, and
-ciphertext (AES-256 in counter mode, PKCS#7 padding). PBKDF2 with SHA-256 derives keys and counter from the password.
+then a hexadecimal text. The text encodes three lines, which are hexadecimal again: salt, HMAC-SHA256 of the ciphertext,
+and ciphertext (AES-256 in counter mode, PKCS#7 padding). PBKDF2 with SHA-256 derives keys and counter from the
+password.
 
     >>> Vault(lambda: [Secret("wrong")]).open("$ANSIBLE_VAULT;1.1;AES256\\n333231", "vars.yml")
     Traceback (most recent call last):
@@ -37,24 +38,24 @@ _TIMEOUT_S = 60.0
 
 @dataclass(frozen=True)
 class Vault:
-    """Decrypts text with any of several passwords. ``passwords`` is called on first use."""
+    """Decrypts text with the first of several passwords that fits. ``passwords`` is called on first use."""
 
     passwords: Callable[[], Iterable[Secret]] = tuple
 
     @cached_property
     def known(self) -> tuple[Secret, ...]:
-        """All passwords; empty if the operator gave none. Raises ``InputError``."""
+        """All vault passwords; empty if the operator gave none. Raises ``InputError`` if one cannot be read."""
         return tuple(self.passwords())
 
     def open(self, text: str, place: str) -> str:
-        """Decrypt a text. Raises ``InputError`` for the file and line ``place`` if no password fits."""
+        """Decrypt ``text``. If no password fits, raises an ``InputError`` that names ``place``, a file and line."""
         try:
             return self.opened(text)
         except ValueError as error:
             raise InputError(str(error), place) from error
 
     def opened(self, text: str) -> str:
-        """Decrypt a text. Raises ``ValueError`` with a message if no password fits."""
+        """Decrypt ``text``. Raises ``ValueError`` if no password fits."""
         salt, digest, cipher = _parts(text)
         for password in self.known:
             plain = _decrypted(password, salt, digest, cipher)
@@ -66,14 +67,15 @@ class Vault:
 
 
 def is_vault(text: str) -> bool:
-    """Whether a text begins with the header of Ansible Vault."""
+    """Whether ``text`` begins with the header of Ansible Vault."""
     return text.startswith(HEADER)
 
 
 def password_of(source: str) -> Secret:
-    """Read a password from a file, or from the output of an executable file, as in Ansible. Raises ``InputError``.
+    """Read a vault password from the file ``source``; if it is executable, from its output, as in Ansible.
 
-    A program inherits the operator's environment and standard error.
+    A program inherits the operator's environment and standard error. Raises ``InputError`` if the file cannot be read
+    or the program fails.
     """
     file = expanded(source)
     try:

@@ -1,6 +1,6 @@
 """Parses YAML files to plain data, and records file and line of every value.
 
-Dates remain text, and all keys become text. A number keeps its text in the file (``unquoted.py``). Duplicate keys,
+Dates remain text, and all keys become text. A number keeps its text in the file (see ``unquoted.py``). Duplicate keys,
 recursive aliases and unknown tags are reported as mistakes.
 """
 
@@ -41,7 +41,7 @@ class Origin:
 
     @property
     def exact(self) -> str:
-        """File, line and column, in the format that editors open."""
+        """File, line and column, as ``FILE:LINE:COLUMN``, which editors can open."""
         return f"{self}:{self.column}" if self.column else str(self)
 
 
@@ -57,20 +57,20 @@ class Vaulted:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A parsed file: its data, and path → position for all its values."""
+    """A parsed YAML file: its data, and a position for the path of each value."""
 
     data: Any
     origins: Mapping[Where, Origin]
 
     def at(self, where: Where) -> Origin | None:
-        """Return the position of the value at a path, or of the innermost known value around it."""
+        """Return the position of the value at the path ``where``, or of the innermost known value around it."""
         while where and where not in self.origins:
             where = where[:-1]
         return self.origins.get(where)
 
 
 def read_text(path: Path) -> str:
-    """Read a text file. Raises ``InputError`` if it cannot be read or is not UTF-8."""
+    """Read the text file ``path``. Raises ``InputError`` if it cannot be read or is not UTF-8."""
     try:
         return path.read_bytes().decode("utf-8-sig")
     except OSError as error:
@@ -81,7 +81,10 @@ def read_text(path: Path) -> str:
 
 
 def compose(text: str, file: str) -> yaml.Node | None:
-    """Parse YAML text to nodes with positions; ``None`` for an empty file. Raises ``InputError``."""
+    """Parse YAML text to nodes with positions; ``None`` for an empty text.
+
+    Raises ``InputError`` for invalid YAML.
+    """
     try:
         check_depth(text, file, _LOADER)
         loader = _LOADER(text)
@@ -101,12 +104,12 @@ def compose(text: str, file: str) -> yaml.Node | None:
 
 
 def load_document(path: Path) -> Document:
-    """Read a YAML file. Raises ``InputErrors`` with every mistake in it."""
+    """Read the YAML file ``path``. Raises ``InputErrors`` with every mistake in the file."""
     return parse_document(read_text(path), str(path))
 
 
 def parse_document(text: str, file: str) -> Document:
-    """Parse YAML text to a document. The data of an empty text is ``None``."""
+    """Parse the YAML ``text`` of ``file`` to a document. The data of an empty text is ``None``."""
     node = compose(text, file)
     reader = Reader(file)
     origins: dict[Where, Origin] = {}
@@ -134,18 +137,19 @@ class Reader:
     _scalars: Any = field(default_factory=SafeConstructor)
 
     def origin(self, node: yaml.Node) -> Origin:
-        """Return the position at which a node begins."""
+        """Return the position in the file at which ``node`` begins."""
         mark = node.start_mark
         return Origin(self.file, mark.line + 1, mark.column + 1)
 
     def fail(self, node: yaml.Node, message: str) -> None:
-        """Record a mistake at the position of a node."""
+        """Record a mistake at the position of ``node``."""
         self.errors.append(InputError(message, self.origin(node).exact))
 
     def pairs(self, node: yaml.Node, what: str) -> list[tuple[str, yaml.Node, yaml.Node]]:
-        """Return the entries of a mapping as key text, key node and value node. ``what`` names the mapping in messages.
+        """Return the entries of the mapping ``node`` as key text, key node and value node.
 
-        An empty value counts as an empty mapping. Entries that ``<<`` merges come after the mapping's own.
+        ``what`` names the mapping in messages. An empty value counts as an empty mapping. Entries that ``<<`` merges
+        come after the mapping's own.
         """
         if isinstance(node, yaml.ScalarNode) and node.tag.endswith(":null"):
             return []
@@ -183,8 +187,9 @@ class Reader:
         return result
 
     def plain(self, node: yaml.Node, origins: dict[Where, Origin] | None = None, where: Where = ()) -> Any:
-        """Convert a node to plain data. ``origins`` receives the position of each value, under a path that begins with
-        ``where``.
+        """Convert ``node`` to plain data.
+
+        The position of each value is added to ``origins``, under a path that begins with ``where``.
         """
         self._count += 1
         if self._count > MAX_VALUES:
@@ -246,7 +251,7 @@ class Reader:
         return None
 
     def _opened(self, node: yaml.ScalarNode) -> Secret | Vaulted:
-        """Decrypt a value. As in Ansible, a failure is an error only when the value is used."""
+        """Decrypt the encrypted value ``node``. As in Ansible, a failure is an error only when the value is used."""
         try:
             return Secret(self.vault.opened(node.value)) if self.vault.known else Vaulted()
         except ValueError as error:
@@ -257,7 +262,7 @@ class Reader:
 
 
 def describe_node(node: yaml.Node) -> str:
-    """Describe a node in a message: ``a list``, ``'x'``."""
+    """Return a description of the value of ``node`` for a message: ``a list``, ``'x'``."""
     if isinstance(node, yaml.MappingNode):
         return "a mapping"
     if isinstance(node, yaml.SequenceNode):
@@ -285,7 +290,7 @@ _SIGNS = re.compile(rf"^[ ?:-]{{{_SUSPECT}}}", re.MULTILINE)
 
 
 def check_depth(text: str, file: str, loader: Any) -> None:
-    """Raise ``InputError`` for a text whose nesting is so deep that parsing would crash the process."""
+    """Raise ``InputError`` if ``text`` is nested so deeply that parsing it would crash the process."""
     depth = deepest = 0
     for bracket in _BRACKETS.findall(text):
         depth += 1 if bracket in "[{" else -1
@@ -300,7 +305,7 @@ def check_depth(text: str, file: str, loader: Any) -> None:
 
 
 def check_size(top: yaml.Node, file: str) -> None:
-    """Raise ``InputError`` for a document with more than ``MAX_VALUES`` values, or deeper than ``MAX_DEPTH``.
+    """Raise ``InputError`` if the document below ``top`` has more than ``MAX_VALUES`` values or ``MAX_DEPTH`` levels.
 
     Aliases and ``<<`` count as if they were expanded, but nothing is expanded.
     """
@@ -342,7 +347,7 @@ _WORD = re.compile(r"[\w.@-]+")
 
 
 def _hint(problem: str, lines: Sequence[str], number: int, column: int) -> str:
-    """Return advice about a line that cannot be parsed, or an empty text. ``number`` and ``column`` count from 0.
+    """Return advice about a line that YAML cannot parse, or an empty text. ``number`` and ``column`` count from 0.
 
     >>> _hint("mapping values are not allowed in this context", ["rack3", "  hosts: {}"], 1, 7)
     'the line above lacks a colon: `rack3:`'
@@ -362,7 +367,10 @@ def _assigned(node: yaml.Node) -> str:
 
 
 def _word_above(lines: Sequence[str], number: int) -> str:
-    """Return the only word on the line above if the given line is indented deeper: it probably lacks a colon."""
+    """Return the only word on the line above line ``number`` if that line is indented deeper; else an empty text.
+
+    The word probably lacks a colon.
+    """
     above = next((line for line in reversed(lines[:number]) if line.strip()), "")
     deeper = number < len(lines) and _depth(lines[number]) > _depth(above)
     return above.strip() if deeper and _WORD.fullmatch(above.strip()) else ""

@@ -1,1 +1,1 @@
-"""Readers for inventory files and inventory programs. Each adds hosts and variables to a draft of the inventory."""
+"""Readers for inventory files and inventory programs. Each adds hosts and variables to a ``Draft``."""

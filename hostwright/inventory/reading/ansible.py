@@ -1,6 +1,6 @@
 """Runs ``ansible-inventory`` for sources that need a plugin of Ansible: clouds, ``constructed``, TOML.
 
-One call gets all sources, because a plugin may use the content of other files.
+One call reads all sources, because a plugin may use the contents of other files.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ PROGRAM = "ansible-inventory"
 
 
 def read_with_ansible(sources: Sequence[Path], plugins: Sequence[Path], draft: Draft, tell: Tell) -> None:
-    """Add to the draft what only ``ansible-inventory`` can read. Raises ``InputError``."""
+    """Run ``ansible-inventory`` for ``sources``, and add what no other file defines to ``draft``.
+
+    ``plugins`` are the files that only Ansible can read. Raises ``InputError`` if the program is missing or fails.
+    """
     named = ", ".join(map(str, plugins))
     program = shutil.which(PROGRAM)
     if program is None:
@@ -57,7 +60,7 @@ def _absolute(source: Path) -> str:
 
 
 def configured(root: Path) -> tuple[Path, list[Path]] | None:
-    """Return the path of the ``ansible.cfg`` for a directory and its inventories; ``None`` without any."""
+    """Return the path of the ``ansible.cfg`` for ``root``, and the inventories that it names; ``None`` without any."""
     file, sections = _sections(root)
     defaults = sections.get("defaults", {})
     sources = [file.parent / expanded(part) for part in _parts(defaults.get("inventory", ""))]
@@ -65,9 +68,10 @@ def configured(root: Path) -> tuple[Path, list[Path]] | None:
 
 
 def vault_password_files(root: Path) -> list[Path]:
-    """Return the Ansible Vault password files that the ``ansible.cfg`` for a directory names, in order.
+    """Return the Ansible Vault password files that the ``ansible.cfg`` for ``root`` names, in order.
 
-    ``vault_password_file`` comes first, then ``vault_identity_list``. Raises ``InputError``.
+    ``vault_password_file`` comes first, then ``vault_identity_list``. Raises ``InputError`` if ``ansible.cfg`` is
+    invalid.
     """
     file, sections = _sections(root)
     defaults = sections.get("defaults", {})
@@ -78,7 +82,7 @@ def vault_password_files(root: Path) -> list[Path]:
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """The files in a directory that Ansible ignores, according to ``ansible.cfg`` or environment variables."""
+    """Rules for files in an inventory directory that Ansible ignores, from ``ansible.cfg`` or the environment."""
 
     #: endings of ignored files; ``None`` for the default of Ansible
     endings: tuple[str, ...] | None = None
@@ -86,7 +90,7 @@ class Ignored:
 
     @classmethod
     def of(cls, root: Path) -> Ignored:
-        """Read the settings from the ``ansible.cfg`` for a directory. Raises ``InputError``."""
+        """Read the rules from the ``ansible.cfg`` for ``root``. Raises ``InputError`` if they are invalid."""
         file, sections = _sections(root)
 
         def of_setting(name: str, variable: str) -> list[str] | None:
@@ -111,9 +115,9 @@ def _pattern(text: str, file: Path) -> Pattern:
 
 
 def _sections(root: Path) -> tuple[Path, Mapping[str, Mapping[str, str]]]:
-    """Return the path of the ``ansible.cfg`` for a directory, and its sections. Raises ``InputError``.
+    """Return the path of the ``ansible.cfg`` for ``root``, and its sections.
 
-    As in Ansible, the file is ignored if the directory is world-writable.
+    As in Ansible, the file is ignored if the directory is world-writable. Raises ``InputError`` if it cannot be read.
     """
     named = os.environ.get("ANSIBLE_CONFIG", "")
     file = expanded(named) if named else root / "ansible.cfg"
@@ -149,5 +153,5 @@ def _known(layers: Sequence[Mapping[str, Value]]) -> dict[str, Value]:
 
 
 def _new(given: Mapping[str, Any], known: Mapping[str, Value], level: str, origin: Origin) -> dict[str, Value]:
-    """Return the variables in ``given`` that no file sets."""
+    """Return the variables in ``given`` that are not in ``known``, each with this level and position."""
     return {name: Value(concealed(name, value), origin, level) for name, value in given.items() if name not in known}

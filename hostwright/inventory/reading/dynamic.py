@@ -31,15 +31,15 @@ Tell = Callable[[str], None]
 
 
 class CannotBeRun(InputError):
-    """An executable file that the kernel cannot run."""
+    """The kernel cannot run an inventory file, although the file is executable."""
 
 
 class ProgramFailed(InputError):
-    """An inventory program failed."""
+    """An inventory program timed out, or exited with a nonzero status."""
 
 
 def read_executable(path: Path, draft: Draft, tell: Tell) -> None:
-    """Run an inventory program and add its output to the draft. Raises ``InputError`` if it fails."""
+    """Run the inventory program ``path`` and add its output to ``draft``. Raises ``InputError`` if it fails."""
     answer = ask([str(path.resolve()), "--list"], str(path), tell)
     origin = Origin(str(path))
     meta = answer.pop("_meta", None)
@@ -54,7 +54,7 @@ def read_executable(path: Path, draft: Draft, tell: Tell) -> None:
 
 
 def _has_windows_lines(program: Path) -> bool:
-    """Whether the ``#!`` line ends with a carriage return, which would be part of the interpreter's name."""
+    """Whether the ``#!`` line of ``program`` ends with a carriage return, so that the interpreter is not found."""
     try:
         with program.open("rb") as file:
             return file.readline(_LINE_BYTES).endswith(b"\r\n")
@@ -63,9 +63,9 @@ def _has_windows_lines(program: Path) -> bool:
 
 
 def ask(command: list[str], where: str, tell: Tell, folder: Path | None = None) -> dict[str, Any]:
-    """Run a command and return the JSON object that it prints. Its working directory is ``folder``, if given.
+    """Run ``command`` in the directory ``folder``, if given, and return the JSON object that it prints.
 
-    The command has no terminal. Its time and the size of its output are limited.
+    The command has no terminal. Its time and the size of its output are limited. ``where`` names it in messages.
     """
     shown = f"`{' '.join([Path(command[0]).name, *command[1:]])}`"
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:

@@ -1,7 +1,7 @@
-"""Ansible's INI inventory: ``[group]``, ``[group:children]``, ``[group:vars]``, ``host key=value …``.
+"""Reads Ansible's INI inventories: ``[group]``, ``[group:children]``, ``[group:vars]``, ``host key=value …``.
 
-As in Ansible, Python literals (whole numbers, lists, True) are parsed. A number with a decimal point remains text, so
-that a version such as 3.10 keeps its digits.
+As in Ansible, values that are Python literals (whole numbers, lists, True) are parsed. A number with a decimal point
+remains text, so that a version such as 3.10 keeps its digits.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _WORD = re.compile(r"(?!(?:True|False|None)$)[A-Za-z_/][A-Za-z0-9_./:@-]*|[0-9]+
 
 
 def read_ini(text: str, file: str, draft: Draft) -> None:
-    """Add the content of one INI inventory to the draft."""
+    """Add the content ``text`` of one INI inventory ``file`` to ``draft``."""
     name, kind = UNGROUPED, "hosts"
     layer: dict[str, Value] = {}
     # The section of a child group may follow the section of a parent group.
@@ -57,7 +57,7 @@ def read_ini(text: str, file: str, draft: Draft) -> None:
 
 
 def _join(child: str, parents: list[tuple[str, Origin]], draft: Draft) -> None:
-    """Add a group to its parents. As in Ansible, children are in the order of their own sections."""
+    """Add the group ``child`` to its ``parents``. As in Ansible, children are in the order of their own sections."""
     for parent, origin in parents:
         draft.groups[parent].children[child] = origin
         draft.mention(child, origin)

@@ -1,4 +1,4 @@
-"""Selects the files of an inventory, and the format of each, as Ansible does."""
+"""Selects the files of an inventory, and the format of each file, as Ansible does."""
 
 from __future__ import annotations
 
@@ -43,9 +43,10 @@ def sources_of(named: Path) -> list[Path]:
 
 
 def beside(source: Path) -> Path | None:
-    """Return the directory whose variables and stacks belong to a source; ``None`` if other users could add some.
+    """Return the directory with the variables and stacks of the inventory ``source``.
 
-    Raises ``NotTrusted`` if they could have placed existing ones: the operator named only the file, not the directory.
+    ``None`` if other users could create files in it. Raises ``NotTrusted`` if they could have written existing
+    variables or stacks: the operator named only the file, not the directory.
     """
     folder = source.absolute().parent
     if source.is_dir() or in_named_site(folder):
@@ -60,14 +61,14 @@ def beside(source: Path) -> Path | None:
 
 
 def identity_of(sources: Sequence[Path]) -> Path:
-    """Return the path that identifies an inventory in records: its only path, or all its paths in order."""
+    """Return the path that identifies an inventory in records: its only source, or all its sources in order."""
     if len(sources) == 1:
         return sources[0]
     return Path(",".join(str(source.absolute() if source.exists() else source) for source in sources))
 
 
 def files_of(path: Path, ignored: Ignored) -> list[Path]:
-    """Return the files of an inventory in reading order, without ``ignored`` files.
+    """Return the files of the inventory ``path`` in reading order, without ``ignored`` files.
 
     Raises ``InputError`` if no file is left.
     """
@@ -98,7 +99,7 @@ def _is_ignored(name: str, ignored: Ignored) -> bool:
 
 
 def _below(entry: Path, above: set[Path], ignored: Ignored) -> list[Path]:
-    """Return a file itself, or all files below a directory. A link to a parent directory is not followed."""
+    """Return ``entry`` if it is a file, or all files below it. A link to a directory in ``above`` is not followed."""
     if not entry.is_dir():
         return [entry] if entry.is_file() else []
     here = entry.resolve()
@@ -108,22 +109,22 @@ def _below(entry: Path, above: set[Path], ignored: Ignored) -> list[Path]:
 
 
 def is_stray(file: Path, read: Draft) -> bool:
-    """Whether a file in a directory is not an inventory, such as a table (``.csv``) or source code.
+    """Whether ``file`` in an inventory directory is not an inventory, such as a table (``.csv``) or source code.
 
-    No line of such a file begins with a possible host name, and its ending is unusual for inventories.
+    In such a file, no line begins with a possible host name, and its ending is unusual for inventories.
     """
     return file.suffix not in _INVENTORIES and bool(read.hosts) and read.hosts.keys() <= read.unusable
 
 
 def read_list(listed: str, draft: Draft) -> None:
-    """Add the hosts of a list such as ``gpu01,gpu02,`` to the draft."""
+    """Add the hosts in ``listed``, such as ``gpu01,gpu02,``, to ``draft``."""
     group = draft.group(UNGROUPED, Origin("--inventory"))
     for name in filter(None, map(str.strip, listed.split(","))):
         draft.add_hosts(group, name, {}, Origin("--inventory"))
 
 
 def read_file(file: Path, draft: Draft, tell: Callable[[str], None]) -> bool:
-    """Add one file to the draft. ``False``: only a plugin of Ansible can read the file."""
+    """Add the hosts and variables of ``file`` to ``draft``. ``False``: only a plugin of Ansible can read the file."""
     cannot_run: InputError | None = None
     if os.access(file, os.X_OK) and file.suffix not in _YAML:
         try:
@@ -145,7 +146,7 @@ def read_file(file: Path, draft: Draft, tell: Callable[[str], None]) -> bool:
 
 
 def _read_text(text: str, file: Path, draft: Draft) -> bool:
-    """Parse a text as YAML or INI, whichever it resembles; if that fails, in the other format, as Ansible does."""
+    """Parse ``text`` as YAML or INI, whichever it resembles; if that fails, in the other format, as Ansible does."""
     as_yaml = file.suffix in _YAML or (file.suffix == "" and _looks_like_yaml(text))
     if not as_yaml and file.suffix and _looks_like_yaml(text):
         draft.errors.append(InputError(f"contains YAML, but is read as INI; rename it to {file.stem}.yml", f"{file}:1"))
@@ -177,6 +178,6 @@ def _attempt(text: str, file: Path, draft: Draft, *, as_yaml: bool) -> tuple[boo
 
 
 def _looks_like_yaml(text: str) -> bool:
-    """Whether the first line that is not empty or a comment looks like YAML, not INI."""
+    """Whether the first line of ``text`` that is not empty or a comment looks like YAML, not INI."""
     first = next((line for line in text.splitlines() if line.strip() and line.strip()[0] not in "#;"), "")
     return _LOOKS_LIKE_YAML.match(first) is not None

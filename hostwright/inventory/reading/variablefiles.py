@@ -1,7 +1,7 @@
-"""Reads ``group_vars/`` and ``host_vars/``, which contain a file, or a directory of files, for each group and host.
+"""Reads ``group_vars/`` and ``host_vars/``, which have a file or a directory of files for each group or host.
 
-As in Ansible, only the first that exists of ``web``, ``web.yml``, ``web.yaml`` and ``web.json`` is read; of a directory
-``web/``, all files are read.
+As in Ansible, only the first of ``web``, ``web.yml``, ``web.yaml`` and ``web.json`` that exists is read for ``web``. If
+this is a directory, all files in it are read.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NAMED = 10
 
 
 def read_variable_files(directory: Path, draft: Draft) -> None:
-    """Add the variables in ``group_vars/`` and ``host_vars/`` of this directory to the draft."""
+    """Add the variables in ``group_vars/`` and ``host_vars/`` of ``directory`` to ``draft``."""
     for name, files in _by_name(directory / "group_vars", draft.groups, "group", draft):
         for values in _layers(files, group_level(name), draft, draft.of_groups.setdefault(name, [])):
             draft.groups[name].files.append(values)
@@ -33,7 +33,10 @@ def read_variable_files(directory: Path, draft: Draft) -> None:
 
 
 def _by_name(directory: Path, known: Iterable[str], kind: str, draft: Draft) -> Iterator[tuple[str, list[Path]]]:
-    """Yield each known name with its files. A note reports other files, because their names may be misspelt."""
+    """Yield each group or host in ``known`` with its files.
+
+    A note reports files for unknown names, because these names may be misspelt.
+    """
     if not directory.is_dir():
         return
     names = set(known)
@@ -58,7 +61,7 @@ def _by_name(directory: Path, known: Iterable[str], kind: str, draft: Draft) -> 
 
 
 def _name(entry: Path, names: set[str]) -> str:
-    """Return the host or group whose variables a file contains. A dot in the name may begin an ending."""
+    """Return the host or group whose variables ``entry`` contains. A dot in its name may begin a file ending."""
     if entry.name not in names and entry.suffix in _ENDINGS:
         return entry.name.removesuffix(entry.suffix)
     return entry.name
@@ -74,7 +77,7 @@ def _passed_over(directory: Path, strangers: list[tuple[Path, str]], kind: str, 
 
 
 def _files(entry: Path, draft: Draft) -> Iterator[Path]:
-    """Yield a file itself, or the files in a directory that Ansible would read, in Ansible's order."""
+    """Yield ``entry`` if it is a file, or the files in it that Ansible would read, in Ansible's order."""
     if entry.is_file():
         yield entry
     elif entry.is_dir():
@@ -92,7 +95,7 @@ def _files(entry: Path, draft: Draft) -> Iterator[Path]:
 
 
 def _layers(files: Iterable[Path], level: str, draft: Draft, mistakes: list[InputError]) -> Iterator[Values]:
-    """Yield the variables in each file. Mistakes in a file are added to ``mistakes``."""
+    """Yield the variables in each of ``files``. Mistakes in a file are added to ``mistakes``."""
     for path in files:
         trial = draft.trial()
         try:

@@ -14,7 +14,7 @@ _SECTIONS = ("hosts", "vars", "children")
 
 
 def read_yaml(text: str, file: str, draft: Draft) -> bool:
-    """Add one YAML inventory to the draft. ``False``: the file is the configuration of an Ansible plugin.
+    """Add the YAML inventory ``text`` to ``draft``. ``False``: it is the configuration of an Ansible plugin.
 
     Raises ``InputError`` for invalid YAML.
     """
@@ -45,7 +45,10 @@ def _is_playbook(node: yaml.Node) -> bool:
 
 
 def read_variables(text: str, file: str, level: str, draft: Draft) -> Values:
-    """Read one file in ``group_vars`` or ``host_vars``. Raises ``InputError`` if the file cannot be decrypted."""
+    """Return the variables in ``text``, the content of a file in ``group_vars`` or ``host_vars``.
+
+    Raises ``InputError`` if the file cannot be decrypted or is not YAML.
+    """
     if sealed := is_vault(text):
         text = draft.vault.open(text, file)
     node = compose(text, file)
@@ -58,7 +61,7 @@ def read_variables(text: str, file: str, level: str, draft: Draft) -> Values:
 
 
 def variables(node: yaml.Node, level: str, reader: Reader) -> Values:
-    """Return the variables that a mapping sets."""
+    """Return the variables that the mapping ``node`` sets, with their positions."""
     values = {}
     for name, key, value in reader.pairs(node, "variables"):
         marks: dict[Where, Origin] = {}

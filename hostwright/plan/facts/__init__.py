@@ -1,4 +1,4 @@
-"""``Probe``: a read-only command for a host. ``Facts``: a host's answers."""
+"""``Probe``: a read-only command for a host. ``Facts``: a host's answers to its probes."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ PROBE_CAP_BYTES = 64 * 1024  #: default maximum size in bytes of the answer to a
 class Probe:
     """A read-only POSIX sh script that returns a fact of a host. Equal probes run once per host.
 
-    ``script`` runs in a subshell without standard input, and its child processes must end first. Its standard error is
-    discarded, and at most ``cap_bytes`` of its output are kept. ``root`` runs it as root. If the probe has a ``part``,
-    a ``Pass`` may answer it in place of ``script``.
+    ``script`` runs in a subshell without standard input, with ``root`` as root. Its child processes must end before the
+    script ends. Its standard error is discarded, and at most ``cap_bytes`` of its output are kept. If the probe has a
+    ``part``, a command for many probes (``Pass``) may answer it instead of ``script``.
 
     A ``shared`` probe may run in one subshell with other probes, which saves a process. It must leave the subshell
-    unchanged: no exit, and no change of directory, environment, trap or options (except ``-f``). It sets each variable
-    before it reads it.
+    unchanged: no exit, and no change of directory, environment, trap or options (except ``-f``). It must set each
+    variable before reading the variable.
     """
 
     script: str
@@ -42,16 +42,18 @@ class Probe:
         return self._hash
 
     def __reduce__(self) -> tuple[type[Probe], tuple[str, bool, int]]:
-        """Pickle all fields except ``part``, whose functions cannot be pickled. Other processes do not need it."""
+        """Pickle the fields except ``part``, whose functions cannot be pickled. Processes that unpickle probes do not
+        need ``part``.
+        """
         return Probe, (self.script, self.root, self.cap_bytes)
 
 
 @dataclass(frozen=True, slots=True)
 class PassPart:
-    """The part of a ``Pass`` that answers one probe.
+    """The arguments for which a ``Pass`` answers one probe, and the function that makes the answer.
 
-    ``words`` are the probe's arguments for the ``Pass`` (paths, units). ``read`` converts the results by argument to
-    the probe's answer; ``None``: the probe must run on its own.
+    ``words`` are the arguments (paths, units). ``read`` converts the results, by argument, to the probe's answer. If it
+    returns ``None``, the probe must run on its own.
     """
 
     kind: Pass
@@ -60,32 +62,34 @@ class PassPart:
 
 
 class Pass(ABC):
-    """A command that answers many probes in one run, for a fraction of the cost."""
+    """A command that answers many probes in one run, for a fraction of the cost of separate runs."""
 
     #: maximum exit status with valid output. After a higher status, each probe runs alone.
     fails_with = 0
 
     @abstractmethod
     def script(self, words: Sequence[str]) -> str:
-        """Return the command with these arguments. Its standard error is discarded."""
+        """Return the shell command for the arguments ``words``. Its standard error is discarded."""
 
     def differing(self, _word: str, /) -> str:
-        """Return a text whose occurrence in the output means that this argument's probe must run on its own; may be
-        empty.
+        """Return a text that occurs in the command's output if the probe of the argument ``_word`` must run on its own;
+        may be empty.
         """
         return ""
 
     @abstractmethod
     def found(self, words: Sequence[str], text: str) -> Mapping[str, str]:
-        """Parse the output: argument → result, if it has one. Raises ``ValueError`` for unusable output."""
+        """Parse the command's output ``text``: argument → result. Omits arguments without a result. Raises
+        ``ValueError`` for unusable output.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """A host's answer to a probe: exit status, untrusted output, and whether the output was truncated.
 
-    ``late_s`` is 0, or the seconds after which a hanging probe was killed. ``Facts`` does not return a killed probe's
-    answer.
+    ``late_s`` is the number of seconds after which the probe was killed because it hung, else 0. ``Facts`` raises
+    ``NotAnswered`` instead of returning the answer of a killed probe.
     """
 
     status: int
@@ -95,11 +99,11 @@ class Answer:
 
     @property
     def ok(self) -> bool:
-        """Whether the script exited with 0."""
+        """Whether the probe's script exited with 0."""
         return self.status == 0
 
     def strip(self) -> str:
-        """The output without leading and trailing white space."""
+        """Return the output without leading and trailing white space."""
         return self.text.strip()
 
 
@@ -109,7 +113,7 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A dependency on one entry of an answer parsed as a table (``Facts.table``)."""
+    """A judgement's dependency (``facts.memory``) on one entry of an answer that ``Facts.table`` parses."""
 
     probe: Probe
     read: Callable[[str], Mapping[Any, Any]]
@@ -118,7 +122,7 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True)
 class There:
-    """A dependency on whether a probe has an answer, whatever the answer is."""
+    """A judgement's dependency (``facts.memory``) on whether a probe has an answer, whatever the answer is."""
 
     probe: Probe
 
@@ -129,7 +133,7 @@ _SHORT = 64  #: maximum number of characters of an answer without a hash (our ch
 
 
 class Facts(Mapping[Probe, Answer]):
-    """The answers of one host, by probe.
+    """The answers of one host to its probes.
 
     Reading a probe that did not run raises ``KeyError``, a bug of the caller. Reading a probe that hung raises
     ``NotAnswered``; such a probe is in ``late``.
@@ -151,7 +155,7 @@ class Facts(Mapping[Probe, Answer]):
 
     @property
     def late(self) -> Mapping[Probe, Answer]:
-        """The probes that hung, with their delays (``Answer.late_s``)."""
+        """The probes that hung and were killed, each with an answer whose ``late_s`` is not 0."""
         return self._late
 
     def __getitem__(self, probe: Probe) -> Answer:
@@ -171,13 +175,13 @@ class Facts(Mapping[Probe, Answer]):
     def table(self, probe: Probe, read: Callable[[str], Mapping[K, V]]) -> Mapping[K, V]:
         """Parse the text of a probe's answer with ``read``, which must be pure.
 
-        If the table is read by key, ``NotedFacts`` records only these entries as dependencies. An iteration records the
-        whole answer. Different entries must have different ``repr``.
+        If the caller reads the table by key, ``NotedFacts`` records only these entries as dependencies. If the caller
+        iterates over it, ``NotedFacts`` records the whole answer. Different entries must have different ``repr``.
         """
         return read(self[probe].text)
 
     def token(self, question: Hashable) -> Hashable:
-        """Return a token for the value of a dependency (a probe, ``TableRow``, ``There`` or ``ALL``).
+        """Return a token for the value of the dependency ``question``: a probe, ``TableRow``, ``There`` or ``ALL``.
 
         Two tokens are equal if and only if the values are equal.
         """

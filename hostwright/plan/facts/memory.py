@@ -1,8 +1,8 @@
-"""Caches results during a run, each computed once for hosts with the same answers to probes.
+"""Caches results that are computed from hosts' answers to probes, for the duration of a run.
 
 A judgement is a pure function of a host's facts, such as the plan of a state. While it runs, the facts that it reads
-are recorded as its dependencies, including those of judgements that it calls. The result is reused for hosts whose
-dependencies have the same values:
+are recorded as its dependencies, and so are the facts read by judgements that it calls. The result is reused for hosts
+whose dependencies have the same values:
 
 >>> from hostwright.plan.model import Answer, Facts, Probe
 >>> KERNEL, SHELL = Probe("uname -r"), Probe("echo $SHELL")
@@ -45,7 +45,7 @@ MOST_JUDGEMENTS = 8192
 
 @dataclass(slots=True)
 class _Known:
-    """A leaf in a judgement's tree of dependencies: a result or an exception."""
+    """A leaf in a judgement's tree of dependencies: the judgement's result, or the exception that it raised."""
 
     value: Any = None
     error: Exception | None = None
@@ -58,7 +58,9 @@ class _Known:
 
 @dataclass(slots=True)
 class _Asked:
-    """An inner node in a judgement's tree of dependencies: a dependency, and a child node for each known value."""
+    """An inner node in a judgement's tree of dependencies: a dependency, and a child node for each of its values so
+    far.
+    """
 
     question: Hashable
     then: dict[Hashable, _Asked | _Known] = field(default_factory=dict)
@@ -66,9 +68,10 @@ class _Asked:
 
 @dataclass(slots=True)
 class _Judgement:
-    """The cache of one judgement.
+    """The cache of one judgement: its tree of dependencies and counters.
 
-    If no result was reused, caching pauses for some calls, because recording dependencies has a cost.
+    If calls of the judgement reuse no cached result, caching pauses for some calls, because recording dependencies has
+    a cost.
     """
 
     begin: _Asked | _Known | None = None
@@ -80,9 +83,10 @@ class _Judgement:
 
 
 class Memory:
-    """The cache of a run. Thread-safe: each result is computed once, while other threads wait.
+    """The cache of a run: results of judgements, and other values. Thread-safe: each result is computed once, while
+    other threads wait.
 
-    Copies, also pickled ones, are empty.
+    A copy of a ``Memory``, also by pickling, is empty.
     """
 
     def __init__(self, most_results: int = MOST_RESULTS, most_judgements: int = MOST_JUDGEMENTS):
@@ -95,8 +99,8 @@ class Memory:
     def turn(self) -> AbstractContextManager[object]:
         """A lock that a thread may hold while it computes all results of one host.
 
-        Without it, waiting for other threads in some hundred judgements per host takes an eighth of an audit's CPU
-        time.
+        Without it, a thread waits for other threads in some hundred judgements per host, which takes an eighth of an
+        audit's CPU time.
         """
         return self._lock
 
@@ -109,14 +113,15 @@ class Memory:
         *,
         tries: int = MOST_RESULTS,
     ) -> T:
-        """Return ``work(subject)``, computed once for subjects with equal values of ``work``'s dependencies.
+        """Return ``work(subject)``, computed once for all subjects with equal values of the facts that ``work`` reads
+        (its dependencies).
 
-        A subject is a ``Facts`` object or has two of its methods: ``token`` identifies the value of a dependency, and
-        ``noting(notes)`` returns a copy that records reads.
+        ``subject`` is a ``Facts`` object, or has the methods ``token``, as in ``Facts``, and ``noting``.
+        ``noting(notes)`` returns a copy that records reads in ``notes``.
 
-        Equal keys must mean equal work. ``errors`` are cached like results; other exceptions are not. Caching pauses
-        after ``tries`` results without reuse. Use a low number for work that is cheaper than recording its
-        dependencies.
+        Calls with equal ``key`` must have equal ``work``. Exceptions of the types ``errors`` are cached like results;
+        other exceptions are not. Caching pauses after ``tries`` results of which none was reused. Use a low number if
+        ``work`` is cheaper than recording its dependencies.
         """
         seen: Any = subject
         with self._lock:
@@ -144,7 +149,7 @@ class Memory:
         return result
 
     def kept(self, name: str, key: Hashable, make: Callable[[], T]) -> T:
-        """Return ``make()``, computed once per ``name`` and ``key``; the result must depend on nothing else.
+        """Return ``make()``, computed once per ``name`` and ``key``. The result must depend only on these two.
 
         At most ``most_results`` results are cached for each name.
         """
@@ -179,7 +184,9 @@ class Memory:
         return end
 
     def _forget(self, known: _Judgement) -> None:
-        """Clear a judgement's cache. If no result was reused, the next pause is twice as long as the last one."""
+        """Clear a judgement's cache. If fewer calls reused results than computed them, pause caching for twice as many
+        calls as in the last pause.
+        """
         scattered = known.hits < known.results
         known.rest = max(self._most_results, 2 * known.rest) if scattered else 0
         known.begin, known.results, known.hits, known.resting = None, 0, 0, known.rest
@@ -189,7 +196,7 @@ class Memory:
 
 
 def _way(notes: Iterable[tuple[Hashable, Hashable]], end: _Known) -> _Asked | _Known:
-    """Return a chain of nodes for pairs of dependency and token, with the leaf ``end``."""
+    """Return a chain of nodes with the leaf ``end``: one node for each pair of dependency and token in ``notes``."""
     node: _Asked | _Known = end
     for question, token in reversed(tuple(notes)):
         node = _Asked(question, {token: node})
@@ -197,10 +204,10 @@ def _way(notes: Iterable[tuple[Hashable, Hashable]], end: _Known) -> _Asked | _K
 
 
 def _add(begin: _Asked | _Known, notes: Notes, end: _Known) -> bool:
-    """Add recorded dependencies and the result ``end`` to the tree. ``False``: the tree has another one at the same
-    depth.
+    """Add the recorded dependencies ``notes`` and the result ``end`` to the tree ``begin``. Return ``False`` if the
+    tree has another dependency at the same depth.
 
-    This happens if a judgement reads its dependencies in varying order, such as while iterating over a set.
+    A dependency differs if the judgement reads facts in varying order, such as while iterating over a set.
     """
     node: _Asked | _Known | None = begin
     steps: Iterator[tuple[Hashable, Hashable]] = iter(notes.items())

@@ -1,4 +1,4 @@
-"""A host's facts that record which facts are read."""
+"""``NotedFacts``: a host's facts that record which of them are read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Notes = dict[Hashable, Hashable]  #: mapping from dependencies, in reading order
 
 
 class NotedFacts(Facts):
-    """Facts that record every read, also of probes that did not run."""
+    """A host's facts that record in ``notes`` each fact that is read, also of probes that did not run."""
 
     __slots__ = ("_notes", "_read")
 
@@ -19,7 +19,7 @@ class NotedFacts(Facts):
 
     @property
     def late(self) -> Mapping[Probe, Answer]:
-        """The probes that hung, with their delays (``Answer.late_s``)."""
+        """The probes that hung and were killed, as in ``Facts.late``. Reads of it are recorded."""
         return _NotedLate(self._read.late, self)
 
     def __getitem__(self, probe: Probe) -> Answer:
@@ -39,17 +39,17 @@ class NotedFacts(Facts):
         return len(self._read)
 
     def table(self, probe: Probe, read: Callable[[str], Mapping[K, V]]) -> Mapping[K, V]:
-        """Return ``Facts.table``, and record each entry that is read as a dependency."""
+        """Return ``Facts.table(probe, read)`` as a mapping that records each entry that the caller reads."""
         self.there(probe)
         return _NotedTable(probe, read, self, self._read.table(probe, read))
 
     def there(self, probe: object) -> None:
-        """Record a dependency on whether the probe has an answer."""
+        """Record a dependency on whether ``probe`` has an answer."""
         if isinstance(probe, Probe) and probe not in self._notes:
             self.token(There(probe))
 
     def token(self, question: Hashable) -> Hashable:
-        """Return ``Facts.token`` for a dependency, and record the dependency."""
+        """Return ``Facts.token`` for the dependency ``question``, and record this dependency."""
         token = self._notes.get(question)
         if token is None:
             token = self._notes[question] = self._read.token(question)

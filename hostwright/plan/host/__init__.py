@@ -1,1 +1,4 @@
-"""Probes that run on every host, whatever its roles: facts, jobs, locks, running work, drain state, release record."""
+"""Probes that run on every host, whatever its roles, and parsers of their answers.
+
+They read the host's facts, jobs, locks, running work, drain record and release record.
+"""

@@ -1,4 +1,4 @@
-"""Reads the drain record, a file on each host that Hostwright drained."""
+"""Reads the drain record, the file ``PATH`` on each host that Hostwright drained."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FIELD_CHARACTERS = 300  #: maximum number of characters of each field in the dr
 
 @dataclass(frozen=True, slots=True)
 class Drained:
-    """The drain record of a host; unreadable fields are empty."""
+    """The content of a host's drain record. Unreadable fields are empty."""
 
     run: str = ""
     operator: str = ""
@@ -31,7 +31,7 @@ class Drained:
 
 
 def drained(facts: Facts) -> Drained | None:
-    """The host's drain record; ``None`` if the host is not drained. A record with any content counts."""
+    """The host's drain record; ``None`` if the host is not drained. If the record is invalid, all fields are empty."""
     answer = facts[DRAINED]
     if not answer.ok:
         return None
@@ -41,7 +41,9 @@ def drained(facts: Facts) -> Drained | None:
 
 
 def one_line(value: object) -> str:
-    """Put an untrusted text on one line, without control characters."""
+    """Return the text ``value`` from a host on one line, shortened and without control characters; empty for other
+    values.
+    """
     return (
         "".join(char if char.isprintable() else " " for char in value)[:_FIELD_CHARACTERS]
         if isinstance(value, str)

@@ -1,6 +1,7 @@
 """Host facts for compatibility rules: distribution, kernel, GPUs, processor, Pythons, memory.
 
-GPUs are read from ``/sys/bus/pci`` instead of a driver's tools, so that they are also found on a host without a driver.
+GPUs are read from ``/sys/bus/pci`` instead of with a driver's tools. They are therefore also found on a host without a
+driver.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ HOST_PROBES = (OS_RELEASE, UNAME, PCI, AVX, PYTHONS, MEMORY)
 
 
 def os_release(facts: Facts) -> dict[str, str]:
-    r"""The variables in ``/etc/os-release``, without quotes.
+    r"""The variables in the host's ``/etc/os-release``, without quotes around values.
 
     >>> from hostwright.plan.model import Answer
     >>> os_release(Facts({OS_RELEASE: Answer(0, 'ID=debian\nVERSION_ID="12"\n')}))
@@ -54,7 +55,7 @@ def os_release(facts: Facts) -> dict[str, str]:
 
 
 class PciDevice(NamedTuple):
-    """A device on the PCI bus; ``kind`` is its class code with the programming interface (0x030200)."""
+    """A device on the PCI bus. ``kind`` is its class code with the programming interface, such as 0x030200."""
 
     vendor: int
     kind: int
@@ -77,7 +78,7 @@ def display_controllers(facts: Facts) -> tuple[PciDevice, ...]:
 
 
 def pythons(facts: Facts) -> dict[str, str]:
-    r"""Minor version → path of the first interpreter with that version on PATH.
+    r"""The host's Python interpreters: version (``3.11``) → path of the first interpreter of that version on PATH.
 
     >>> from hostwright.plan.model import Answer
     >>> pythons(Facts({PYTHONS: Answer(0, "/usr/bin/python3.9 3.9\n/usr/local/bin/python3.11 3.11\n")}))
@@ -92,12 +93,12 @@ def pythons(facts: Facts) -> dict[str, str]:
 
 
 def with_python(python: str) -> Facts:
-    """Return facts with nothing but the distribution's Python ``python`` (``3.9``)."""
+    """Return facts of a host whose only known property is the distribution's Python ``python`` (``3.9``)."""
     return Facts({PYTHONS: Answer(0, f"/usr/bin/python{python} {python}\n")})
 
 
 def interpreters(facts: Facts) -> tuple[str, ...]:
-    r"""The host's Python versions with paths, oldest first, for messages.
+    r"""The host's Python versions with their paths, oldest version first, as texts for messages.
 
     >>> from hostwright.plan.model import Answer
     >>> interpreters(Facts({PYTHONS: Answer(0, "/usr/local/bin/python3.11 3.11\n/usr/bin/python3.9 3.9\n")}))
@@ -114,7 +115,9 @@ def memory_bytes(facts: Facts) -> int | None:
 
 
 def read_host(facts: Facts) -> HostFacts:
-    """Return the facts for compatibility rules from the answers to ``HOST_PROBES``. Unreadable facts are unknown."""
+    """Return the host's facts for compatibility rules, from its answers to ``HOST_PROBES``. Unreadable facts count as
+    unknown.
+    """
     release = os_release(facts)
     kernel, _, machine = facts[UNAME].strip().partition(" ")
     return HostFacts(

@@ -1,4 +1,4 @@
-"""Reads the jobs that run on a host."""
+"""Reads which jobs run on a host. A job is a role's program that Hostwright started there."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ _RUNNING_CAP_BYTES = 512 * 1024
 
 
 def alive_script() -> str:
-    """Return the shell function ``alive``, which tests whether the job ``$1`` runs on the host."""
+    """Return a definition of the shell function ``alive``, which tests whether the job with the name ``$1`` runs on the
+    host.
+    """
     return sh_file(__file__, "alive.sh", jobs=JOBS_DIR)
 
 
@@ -47,9 +49,9 @@ RUNNING = Probe(
 
 
 def begun_by(run: str) -> Probe:
-    """Return a probe that lists all jobs that a run started on the host, running or ended.
+    """Return a probe that lists all jobs that the run with the ID ``run`` started on the host, running or ended.
 
-    The jobs are in the format of ``RUNNING``, oldest first.
+    The probe prints jobs in the format of ``RUNNING``, oldest first.
     """
     script = (
         sh("cd %s 2>/dev/null || exit 0\n", JOBS_DIR)
@@ -62,7 +64,7 @@ def begun_by(run: str) -> Probe:
 
 @dataclass(frozen=True, slots=True)
 class JobRecord:
-    """The content of ``job.json`` in a job's directory."""
+    """The content of the file ``job.json`` in a job's directory on a host."""
 
     schema: Literal[1]
     role: str
@@ -74,7 +76,7 @@ class JobRecord:
 
 @dataclass(frozen=True, slots=True)
 class RunningJob:
-    """A job that runs on a host. Without a valid ``job.json``, only ``id`` is known."""
+    """A job that runs on a host. Only ``id`` is known if the job has no valid ``job.json``."""
 
     id: str
     role: str = ""
@@ -85,12 +87,14 @@ class RunningJob:
 
 
 def running(facts: Facts) -> tuple[RunningJob, ...]:
-    """Return the host's running jobs of earlier runs, at most ``MOST_RUNNING + 1``."""
+    """Return the jobs of earlier runs that still run on the host, at most ``MOST_RUNNING + 1``."""
     return read_jobs(facts[RUNNING].text)
 
 
 def read_jobs(text: str) -> tuple[RunningJob, ...]:
-    """Parse an answer of ``RUNNING`` or ``begun_by``, at most ``MOST_RUNNING + 1`` jobs."""
+    """Parse the output ``text`` of ``RUNNING`` or of a probe from ``begun_by``. Returns at most ``MOST_RUNNING + 1``
+    jobs.
+    """
     lines = (line.partition(" ") for line in text.split("\n"))
     jobs = (_running(name, record) for name, _, record in lines if is_job_id(name))
     return tuple(islice(jobs, MOST_RUNNING + 1))

@@ -1,10 +1,10 @@
-"""Locks on hosts: records, probes that read locks, scripts that change locks, and errors.
+"""Locks on hosts: their records, probes that read them, scripts that change them, and error texts about them.
 
-A *run's* lock is ``flock`` on ``/run/hostwright/run.lock``, held by ``hostwright.apply.locking.runlock``. It ends with
-the run, however the run ends. ``run.json`` next to it describes the holder.
+A *run's* lock is ``flock`` on ``/run/hostwright/run.lock``, held by ``hostwright.apply.locking.runlock``. It ends when
+the run ends, for any reason. The file ``run.json`` next to it describes the lock's holder.
 
 An *operator's* lock is the file ``/var/lib/hostwright/lock.json``, which outlives reboots and expires. Its times come
-from controllers, because the clock of a host under repair may be wrong.
+from the clocks of controllers, because the clock of a host under repair may be wrong.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ _Line = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^\P{C}*$")]
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """The holder of a run's lock.
+    """The record of a run's lock on a host: who holds it, for which run, and since when.
 
-    ``machine``, ``pid`` and ``started`` identify the controller's process, so that runs on that machine can test
-    whether it still runs.
+    ``machine``, ``pid`` and ``started`` identify the controller's process, so that other runs on that machine can test
+    whether the process still runs.
     """
 
     owner: _Line  #: owner of the lock, as ``user@machine``
@@ -59,7 +59,7 @@ class Holder:
     schema: Literal[1] = 1
 
     def to_json(self) -> str:
-        """The record as one line of JSON."""
+        """Return the record as one line of JSON."""
         return adapter(Holder).dump_json(self).decode()
 
     def __str__(self) -> str:
@@ -68,7 +68,7 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class OperatorLock:
-    """A lock against changes to a host: owner, reason, and expiry."""
+    """The record of an operator's lock, which forbids changes to a host: owner, reason, and expiry."""
 
     owner: _Line
     reason: _Line
@@ -78,11 +78,11 @@ class OperatorLock:
     schema: Literal[1] = 1
 
     def to_json(self) -> str:
-        """The record as one line of JSON."""
+        """Return the record as one line of JSON."""
         return adapter(OperatorLock).dump_json(self).decode()
 
     def expired(self, now: datetime) -> bool:
-        """Whether the lock has expired."""
+        """Whether the lock has expired at the time ``now``."""
         return now >= self.until
 
     def __str__(self) -> str:
@@ -119,13 +119,15 @@ RUN_LOCK = Probe(
 
 
 def holder(run: str, host: str, now: datetime, owner: str = "") -> Holder:
-    """Return the record of a run's lock that this process holds for ``owner`` (default: the user of the process)."""
+    """Return the record of the lock that this process holds on ``host`` for ``run``. ``owner`` is by default the
+    process's user.
+    """
     pid = os.getpid()
     return Holder(owner or operator(), run, host, machine_id(), pid, process_start(pid), now.replace(microsecond=0))
 
 
 def operator_lock(facts: Facts) -> OperatorLock | None:
-    """The operator's lock on a host, expired or not; ``UNREADABLE`` if its file is invalid; ``None`` without a lock."""
+    """The operator's lock on a host, expired or not; ``UNREADABLE`` if its file is invalid, ``None`` without a lock."""
     text = _lock_text(facts[LOCK])
     if text is None:
         return None
@@ -136,14 +138,15 @@ def operator_lock(facts: Facts) -> OperatorLock | None:
 
 
 def run_lock(facts: Facts) -> Holder | None:
-    """The holder of the run's lock on the host; ``None`` without a lock, or if its record is invalid."""
+    """The record of the run's lock on the host; ``None`` without a lock, or if the record is invalid."""
     return read_holder(facts[RUN_LOCK].text.rpartition("heard")[2].partition("\n")[2])
 
 
 def living(facts: Facts, ours: Holder) -> Holder | None:
-    """The holder of another run's lock on the host; ``None`` without one.
+    """The record of another run's lock on the host; ``None`` if no other run holds one. ``ours`` is the record of this
+    run.
 
-    A run without heartbeats, or whose process on this machine has ended, no longer holds its lock.
+    A lock that will soon expire (``lapsing``) does not count.
     """
     held = run_lock(facts)
     age = facts[RUN_LOCK].text.partition("heard ")[2].partition("\n")[0]
@@ -152,7 +155,7 @@ def living(facts: Facts, ours: Holder) -> Holder | None:
 
 
 def read_holder(text: str) -> Holder | None:
-    """Parse the record of a run's lock; ``None`` if invalid."""
+    """Parse the record of a run's lock; return ``None`` if it is invalid."""
     try:
         return adapter(Holder).validate_json(text, strict=True)
     except ValidationError:
@@ -160,10 +163,10 @@ def read_holder(text: str) -> Holder | None:
 
 
 def lapsing(held: Holder | None, age_s: float, ours: Holder) -> bool:
-    """Whether a run's lock will soon expire, because its controller was killed or sends no heartbeats.
+    """Whether the run's lock ``held`` will soon expire, because its controller was killed or sends no heartbeats.
 
-    ``age_s`` are the seconds since the last heartbeat. ``held`` is ``None`` while the record is being written or
-    removed. A lock of this same run counts as expiring, because a lost connection or worker left it.
+    ``age_s`` is the number of seconds since the last heartbeat. ``held`` is ``None`` while the record is being written
+    or removed. A lock of the run in ``ours`` counts as expiring, because a lost connection or worker left it.
     """
     if held is None or age_s > STALE_S or held.run == ours.run:
         return True
@@ -171,7 +174,9 @@ def lapsing(held: Holder | None, age_s: float, ours: Holder) -> bool:
 
 
 def held_by(held: Holder | None) -> str:
-    """The error text for an operator or run that needs a host locked by another run."""
+    """The error text for an operator or run that needs a host with another run's lock ``held`` (``None``: unreadable
+    record).
+    """
     if held is None:
         return "in use by another run, whose record is not readable yet; try again in a moment"
     machine = held.owner.rpartition("@")[2]
@@ -182,9 +187,9 @@ def held_by(held: Holder | None) -> str:
 
 
 def refusal(facts: Facts, now: datetime) -> str:
-    """The error text if an operator's lock forbids changes to a host; empty if changes are allowed.
+    """The error text if an operator's lock forbids changes to a host at the time ``now``; empty if changes are allowed.
 
-    The lock also applies to its owner's cron jobs, and to commands with ``--hosts all``.
+    The lock also forbids changes by its own owner, such as in cron jobs or with ``--hosts all``.
     """
     lock = operator_lock(facts)
     if lock is None or lock.expired(now):
@@ -196,23 +201,25 @@ def refusal(facts: Facts, now: datetime) -> str:
 
 
 def forbids(lock: OperatorLock | None, who: str, now: datetime) -> str:
-    """The error text if the operator ``who`` needs ``--force`` to replace or remove a host's lock; else empty."""
+    """The error text if the operator ``who`` needs ``--force`` to replace or remove the unexpired ``lock``; else
+    empty.
+    """
     if lock is None or lock.expired(now) or lock.owner == who:
         return ""
     return f"{lock}. The lock is not yours; contact its owner, or pass --force"
 
 
 def lock_script(lock: OperatorLock, facts: Facts, *, force: bool = False) -> str:
-    """Return a root program that writes an operator's lock to a host, atomically and durably.
+    """Return a shell program for root that writes the operator's lock ``lock`` to a host, atomically and durably.
 
     If the host's lock differs from the one in ``facts``, the program changes nothing and exits with ``MOVED_STATUS``,
-    unless ``force`` is set. Of two operators who lock a host at once, only the first succeeds.
+    unless ``force`` is set. If two operators lock a host at the same time, only the first succeeds.
     """
     return _change_script(lock.to_json(), "" if force else _seen(facts))
 
 
 def unlock_script(facts: Facts, *, force: bool = False) -> str:
-    """Return a root program that removes the operator's lock from a host if it equals the lock in ``facts``.
+    """Return a shell program for root that removes the operator's lock from a host if it equals the lock in ``facts``.
 
     ``force`` and the exit status are as in ``lock_script``.
     """
@@ -234,7 +241,7 @@ def _lock_text(answer: Answer) -> str | None:
 
 
 def moment(time: datetime) -> str:
-    """Format a time in UTC for messages."""
+    """Return a time as text in UTC, for messages."""
     try:
         return f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     # The time of a host at the end of the year 9999 may be in the year 10000 in UTC.
@@ -245,7 +252,7 @@ def moment(time: datetime) -> str:
 def read_duration(text: str, where: str = "--for") -> timedelta:
     """Parse a duration such as ``3d``, ``12h``, ``90m``, ``2w`` or ``1d12h``.
 
-    Raises ``InputError`` for any other text, also for a number without a unit.
+    Raises ``InputError`` for any other text, also for a number without a unit. ``where`` is the position in this error.
     """
     try:
         if text.strip().isdecimal():

@@ -1,4 +1,4 @@
-"""Makes the release records that are written to hosts."""
+"""Creates the release records that are written to hosts (``plan.host.release``)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ STATE_DIGITS = 16  #: number of hex digits to keep of the hash of a desired stat
 
 
 def desired_sha256(role: DesiredRole) -> str:
-    """Return a hash of a role's desired states, equal on all machines and in later versions of Hostwright."""
+    """Return a hash of a role's desired states, which is the same on all machines and in later versions of
+    Hostwright.
+    """
     return hash_of([identity_of(resource) for resource in role.resources])
 
 
@@ -39,9 +41,10 @@ def state_sha256(resource: Resource) -> str:
 
 
 def renewed(desired: Desired, before: Mapping[str, Any], run: RunStamp) -> dict[str, Any] | None:
-    """Return the new release record for a host that is as desired; ``None`` if the record ``before`` is up to date.
+    """Return the new release record for a host that is as ``desired``; ``None`` if the host's record ``before`` is up
+    to date.
 
-    Roles that this run did not check keep their entries if ``before`` has the same stack.
+    Roles of the host that are not in ``desired`` keep their entries if ``before`` has the same stack.
     """
     stack = desired.stack
     same = names_stack(before, stack)
@@ -80,9 +83,10 @@ def renewed(desired: Desired, before: Mapping[str, Any], run: RunStamp) -> dict[
 
 
 def reduced(before: Mapping[str, Any], gone: Iterable[str]) -> dict[str, Any] | None:
-    """Return the record without the removed roles ``gone``: empty if no role remains, ``None`` if nothing changes.
+    """Return the release record ``before`` without the removed roles ``gone``: empty if no role remains, ``None`` if
+    nothing changes.
 
-    The new record has the schema of ``before``, because its digest belongs to that schema.
+    The new record has the schema of ``before``, because the stack digest in it was computed for that schema.
     """
     roles = before.get("roles", {})
     left = {name: entry for name, entry in roles.items() if name not in set(gone)}
@@ -100,9 +104,10 @@ def _differs(kept: Mapping[str, Any], name: str, sha256: str) -> bool:
 
 
 def former_name(before: Mapping[str, Any], stack: Stack) -> str:
-    """Return the file name for keeping a record that a record of ``stack`` replaces; empty if it is not kept.
+    """Return the name of the file for keeping the record ``before``, which a record of ``stack`` replaces; empty if
+    ``before`` is not kept.
 
-    The record ``before`` is untrusted, so only a valid time and hex digits from it are used.
+    The host's record is untrusted, so only its valid time and hex digits are used.
     """
     if not before or about(before, stack):
         return ""
@@ -112,10 +117,11 @@ def former_name(before: Mapping[str, Any], stack: Stack) -> str:
 def write_script(
     record: Mapping[str, Any], path: str = PATH, *, former: str = "", folder: str = FORMER, seen: Iterable[str] = ()
 ) -> str:
-    """Return a root program that writes the record atomically, and keeps the previous one as the file ``former``.
+    """Return a shell program for root that writes the release record to ``path`` atomically. The previous record is
+    kept as the file ``former`` in ``folder``.
 
-    ``seen`` are the roles that this run checked. The file's modification time changes only if ``seen`` has all roles of
-    the record.
+    ``seen`` are the roles that this run checked. The modification time of ``path`` changes only if ``seen`` has all
+    roles of ``record``.
     """
     text = json.dumps(record, indent=2, sort_keys=False)
     values = {"path": path, "record": text, "name": former, "folder": folder, "first": MOST_FORMER + 1}

@@ -1,6 +1,6 @@
-"""Finds the programs that use a host's accelerators, called users.
+"""Finds the programs that use a host's accelerators ("users").
 
-All known roles contribute functions, because any host's programs may use a GPU.
+All known roles contribute functions, even for hosts without the role, because programs on any host may use a GPU.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ PART: Final = "occupancy"  #: name of the module in a role's folder that defines
 class Occupancy:
     """Probes and functions that find the users of one kind of accelerator. All functions read answers to ``probes``.
 
-    ``users`` returns users' names for messages, such as ``python3 (4711)``. ``ended`` returns all work that a reboot
-    ends, each with the service that restarts it, or an empty text. ``known_as`` maps technical names, or their
-    beginnings, to names for messages. ``services`` are pairs of a service whose restart ends work, and a condition
-    whose ``users`` returns that work.
+    ``users`` returns the users as texts for messages, such as ``python3 (4711)``. ``ended`` returns all work that a
+    reboot ends, each with the service that restarts it, or an empty text. ``known_as`` maps technical names of users
+    and work, or the beginnings of such names, to names for messages. ``services`` are pairs: a service whose restart
+    ends work, and a condition whose method ``users`` returns that work.
     """
 
     probes: tuple[Probe, ...]
@@ -37,25 +37,27 @@ class Occupancy:
 
 @dataclass(frozen=True, slots=True)
 class Occupancies:
-    """The probes and functions of all kinds of accelerators."""
+    """The ``Occupancy`` objects of all kinds of accelerators, and functions that combine their results."""
 
     each: tuple[Occupancy, ...] = ()
 
     @property
     def probes(self) -> tuple[Probe, ...]:
-        """The probes for all kinds of accelerators, for plans that disturb running work."""
+        """The probes for all kinds of accelerators. Plans that disturb running work need their answers."""
         return ordered(probe for kind in self.each for probe in kind.probes)
 
     def users(self, facts: Facts) -> tuple[str, ...]:
-        """The users of the host's accelerators, each once. A probe that hung counts as a user."""
+        """The users of the host's accelerators, each once. For each kind whose probe hung, the result contains "unknown
+        users".
+        """
         return self.named((name for kind in self.each for name in _users(kind, facts)), facts)
 
     def ended(self, facts: Facts) -> tuple[str, ...]:
-        """The work that a reboot ends and no service restarts, with or without accelerators."""
+        """The work that a reboot ends and that no service restarts, whether or not it uses accelerators."""
         return tuple(name for name, again in self._ended(facts) if not again)
 
     def at_work(self, facts: Facts, *, boots: bool) -> AtWork:
-        """The users of accelerators, and the work that turning off the host ends.
+        """The users of accelerators, and the work that ends if the host is turned off.
 
         With ``boots``, work that a service restarts at boot is omitted.
         """
@@ -63,22 +65,24 @@ class Occupancies:
         return AtWork(self.users(facts), tuple(name for name, again in ended if not (boots and again)))
 
     def returning(self, facts: Facts) -> tuple[str, ...]:
-        """A note for each running task that a reboot ends and a service restarts."""
+        """A sentence for each piece of running work that a reboot ends and that a service then restarts."""
         return tuple(f"the reboot ends {name}; {again}" for name, again in self._ended(facts) if again)
 
     def named(self, names: Iterable[str], facts: Facts) -> tuple[str, ...]:
-        """Replace technical names by names for messages, and drop duplicates."""
+        """Return ``names`` with each technical name replaced by the name for messages, without duplicates."""
         known = self._known(facts)
         return tuple(dict.fromkeys(_known(name, known) for name in names))
 
     def _known(self, facts: Facts) -> list[tuple[str, str]]:
-        """Pairs of technical name and name for messages. Those of later roles come first, because they are more
+        """Pairs of technical name and name for messages. Names from later roles come first, because they are more
         precise.
         """
         return [pair for kind in reversed(self.each) for pair in _known_as(kind, facts).items()]
 
     def _ended(self, facts: Facts) -> tuple[tuple[str, str], ...]:
-        """Pairs of work that a reboot ends and the service that restarts it, empty if the roles disagree."""
+        """Pairs of work that a reboot ends and the service that restarts it. The service is empty if roles name
+        different services.
+        """
         known = self._known(facts)
         again_of: dict[str, str] = {}
         ended = (pair for kind in self.each for pair in _ended(kind, facts))
@@ -113,7 +117,7 @@ def _ended(kind: Occupancy, facts: Facts) -> tuple[tuple[str, str], ...]:
 
 
 def occupancies_of(roles: Iterable[Role]) -> Occupancies:
-    """Collect the ``OCCUPANCY`` of these roles, and of standard roles that read the state of GPUs."""
+    """Return the ``OCCUPANCY`` objects of ``roles``, and of all standard roles that read the state of GPUs."""
     known = tuple(roles)
     parts = dict.fromkeys(role.part(PART) for role in (*reading_cards(known), *known))
     return Occupancies(tuple(part.OCCUPANCY for part in parts if part is not None))
@@ -121,12 +125,12 @@ def occupancies_of(roles: Iterable[Role]) -> Occupancies:
 
 @cache
 def standard_occupancies() -> Occupancies:
-    """Collect the ``OCCUPANCY`` of the standard roles."""
+    """Return the ``OCCUPANCY`` objects of the standard roles."""
     return occupancies_of(discover())
 
 
 def services_at_work() -> tuple[tuple[str, Condition], ...]:
-    """The services whose restart ends work, for all kinds of accelerators."""
+    """The services whose restart ends running work, each with a condition whose ``users`` returns that work."""
     return tuple(service for kind in standard_occupancies().each for service in kind.services)
 
 
@@ -139,6 +143,8 @@ class AtWork:
 
     @property
     def everyone(self) -> tuple[str, ...]:
-        """The work in ``gpus`` and ``others``, each once; of two names of a program, the longer."""
+        """The work in ``gpus`` and ``others``, each once. If a program has two names, only the longer one is
+        returned.
+        """
         names = dict.fromkeys([*self.gpus, *self.others])
         return tuple(name for name in names if not any(other.startswith(f"{name} ") for other in names))

@@ -1,12 +1,12 @@
 """The release record on a host: which stack was installed, from which files, when, and by which run.
 
-The record is written when a run finds the host as desired, and rewritten after the desired states have changed. Any
+A run writes the record when it finds the host as desired, and rewrites it after the desired states have changed. Any
 user on the host may read ``/var/lib/hostwright/release.json``; records of earlier stacks are in ``releases`` next to
-it. A record contains its stack's digest, not the stack, because a host's data must not choose what is installed.
+it. A record contains only the digest of its stack, because a host's data must not determine the software to install.
 
-Its hashes are hashes of identities (``state_identity``, ``stackdata``), which later versions of Hostwright compute
-identically. Schema 1 has other hashes, so its records count only for stack, versions and roles, until the next
-provisioning. A record with a newer schema is never replaced.
+A record's hashes are hashes of identities (``state_identity``, ``stackdata``), which later versions of Hostwright
+compute identically. Records of schema 1 have other hashes. Until the next provisioning, only their stack, versions and
+roles are used. A record with a newer schema is never replaced.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class RunStamp:
-    """The run that provisions a host: ID, operator, time (UTC, ISO 8601), and git commit of the site."""
+    """The properties of a run that provisions a host: ID, operator, time (UTC, ISO 8601), and git commit of the
+    site.
+    """
 
     id: str
     operator: str = ""
@@ -46,7 +48,7 @@ class RunStamp:
 
 
 def read(facts: Facts) -> Mapping[str, Any]:
-    """The record on the host; empty if missing, invalid, or of a newer schema.
+    """The host's release record; empty if it is missing, invalid, or of a newer schema.
 
     Before writing a record, call ``refusal``, which rejects a newer schema.
     """
@@ -54,7 +56,9 @@ def read(facts: Facts) -> Mapping[str, Any]:
 
 
 def refusal(facts: Facts) -> str:
-    """The error text if a newer Hostwright wrote the host's record; else empty, also if no record was read."""
+    """The error text if a newer Hostwright wrote the host's release record; else empty, also if ``facts`` has no answer
+    about it.
+    """
     record = json_object(facts[RELEASE].text) if RELEASE in facts else None
     if schema_of(record or {}) <= SCHEMA:
         return ""
@@ -62,7 +66,7 @@ def refusal(facts: Facts) -> str:
 
 
 def formers(facts: Facts) -> tuple[Mapping[str, Any], ...]:
-    """The records of the host's earlier stacks, latest first."""
+    """The release records of the host's earlier stacks, latest first."""
     records = [record for line in facts[FORMERS].text.splitlines() if (record := _record(line))]
     return tuple(sorted(records, key=at_of, reverse=True)[:MOST_FORMER])
 
@@ -80,36 +84,36 @@ def _record(text: str) -> dict[str, Any]:
 
 
 def schema_of(record: Mapping[str, Any]) -> int:
-    """The schema number of a record; 0 without one."""
+    """The schema number of a release record; 0 if it has none."""
     schema = record.get("schema")
     return schema if isinstance(schema, int) and not isinstance(schema, bool) else 0
 
 
 def _bare(entry: Any) -> Any:
-    """Return a role's entry without hashes of schema 1, which this version cannot compute."""
+    """Return a role's entry in a record of schema 1 without its hashes, which this version cannot compute."""
     return {key: entry[key] for key in ("run", "at") if key in entry} if isinstance(entry, dict) else entry
 
 
 def digest_of(record: Mapping[str, Any]) -> str:
-    """The digest of the stack in a record; empty for a record of an early Hostwright."""
+    """The stack's digest in a release record; empty for a record that an early Hostwright wrote."""
     digest = record.get("digest")
     return digest if isinstance(digest, str) and _DIGEST.fullmatch(digest) else ""
 
 
 def at_of(record: Mapping[str, Any]) -> str:
-    """The time of a record (UTC, ISO 8601); empty if missing or invalid."""
+    """The time in a release record (UTC, ISO 8601); empty if it is missing or invalid."""
     at = record.get("at")
     return at if isinstance(at, str) and _AT.fullmatch(at) else ""
 
 
 def about(record: Mapping[str, Any], stack: Stack) -> bool:
-    """Whether a record names this stack with its current digest, or in schema 1 with its versions."""
+    """Whether the release record ``record`` has the digest of ``stack``, or in schema 1 its name and versions."""
     digest = digest_of(record)
     return digest == stack.digest() if digest and schema_of(record) == SCHEMA else names_stack(record, stack)
 
 
 def names_stack(record: Mapping[str, Any], stack: Stack) -> bool:
-    """Whether a record has the stack's name and versions. Missing versions are ignored."""
+    """Whether a release record has the name of ``stack``, and only versions that ``stack`` also has."""
     named, versions = record.get("versions"), stack.versions()
     known = isinstance(named, dict) and bool(named) and all(versions.get(key) == named[key] for key in named)
     return known and record.get("stack") == stack.name

@@ -3,12 +3,13 @@
 Marks separate the answers. A mark has the exit status of the answer before it and the number of the probe after it. It
 contains a random nonce, so that no file or tool on the host can forge it.
 
-One run of a ``model.Pass`` answers all probes that have a part in it; unanswered ones run right after it. Probes marked
-``shared`` run in one subshell. If one of them hangs or exits, the unanswered ones run again, each on its own. Any other
-probe has its own subshell, which costs a fork. One ``head`` process sends all output in large blocks.
+One run of a ``model.Pass`` answers all probes that have a part in it. Probes that it does not answer run right after
+it. Probes marked ``shared`` run in one subshell. If one of them hangs or exits, all unanswered probes of the subshell
+run again, each on its own. Any other probe has its own subshell, which costs a fork. One ``head`` process sends all
+output in large blocks.
 
-A probe that hangs is killed on the host (``watch.sh``), and the others are still answered. Bytes that are not UTF-8,
-and NUL, become U+FFFD.
+The script ``watch.sh`` kills a probe that hangs on the host, and the other probes are still answered. Bytes that are
+not UTF-8, and NUL, become U+FFFD.
 """
 
 from __future__ import annotations
@@ -47,16 +48,16 @@ ended="""
 
 
 def new_nonce() -> str:
-    """Return a random text that no host's output contains by chance."""
+    """Return a random text for marks, which no host's output contains by chance."""
     return secrets.token_hex(12)
 
 
 def programs(
     probes: Sequence[Probe], nonce: str, timeout_s: float = OBSERVE_TIMEOUT_S, *, alone: bool = False
 ) -> tuple[str, str]:
-    """Return two programs that run a host's probes within ``timeout_s`` seconds, as the login user and as root.
+    """Return two programs that run a host's probes within ``timeout_s`` seconds: one for the login user, one for root.
 
-    A program with nothing to run is empty. ``alone`` runs each probe in its own subshell, without ``Pass`` objects.
+    A program without probes is empty. With ``alone``, each probe runs in its own subshell, without ``Pass`` objects.
     """
     bound_s = max(1, min(BOUND_S, int(timeout_s / _SHARE)))
     values = {"nonce": nonce, "bound_s": bound_s, "least_s": min(LEAST_S, bound_s), "beat_s": BEAT_S}
@@ -67,7 +68,7 @@ def programs(
 
 @dataclass(frozen=True, slots=True)
 class _Asking:
-    """The parts of programs that are equal for all hosts with the same probes."""
+    """The parts of the two ``programs`` that are equal for all hosts with the same probes."""
 
     passes: tuple[Asked, ...]
     #: maximum number of bytes of each answer, and then of each ``Pass``'s output
@@ -85,7 +86,9 @@ def _asking(probes: tuple[Probe, ...], alone: bool) -> _Asking:
 
 
 def _body(probes: tuple[Probe, ...], passes: tuple[Asked, ...], *, alone: bool, root: bool) -> str:
-    """Return the program for root's or the login user's probes. Output beyond the sum of their limits ends it."""
+    """Return the program for the probes of root (``root``) or of the login user. It ends if it prints more than the sum
+    of the probes' limits.
+    """
     own = {len(probes) + place: asked for place, asked in enumerate(passes) if asked.root == root}
     within = {number for asked in own.values() for number in asked.members}
     single = {number: probe for number, probe in enumerate(probes) if probe.root == root and number not in within}
@@ -109,7 +112,9 @@ def _single(number: int, probe: Probe) -> tuple[str, ...]:
 
 
 def _shared(probes: Mapping[int, Probe]) -> Iterator[str]:
-    """Yield the lines of a subshell with these probes; each begins with default shell options and parameters."""
+    """Yield the program's lines that run these probes in one subshell. Each probe starts with default shell options and
+    parameters.
+    """
     yield "("
     for number, probe in probes.items():
         yield from (f"mark {number}", "unset IFS; set +f --", probe.script, "ended=$?")
@@ -117,7 +122,9 @@ def _shared(probes: Mapping[int, Probe]) -> Iterator[str]:
 
 
 def _pass(number: int, asked: Asked) -> list[str]:
-    """Return the lines that run a ``Pass``, then each of its unanswered probes."""
+    """Return the program's lines that run the ``Pass`` of ``asked``, and then each of its probes that it did not
+    answer.
+    """
     kind = asked.kind
     lines = [f"mark {number}", "said=$(", kind.script(asked.words), "); ended=$?"]
     lines += [
@@ -132,11 +139,11 @@ def _pass(number: int, asked: Asked) -> list[str]:
 
 
 def parse(probes: Sequence[Probe], nonce: str, output: bytes, host: str, *, alone: bool = False) -> Facts:
-    """Parse the output of one of the ``programs``. Each answer is truncated at its probe's limit.
+    """Parse the output of the ``programs`` into facts. Each answer is truncated at its probe's limit.
 
-    Probes that are missing in the facts must run again, each ``alone``: those after a probe that ended the program, of
-    a ``Pass`` with unreadable output, and unanswered shared ones. Raises ``ProtocolError`` if any other answer is
-    missing, or occurs twice.
+    Probes that are missing in the facts must run again, each ``alone``: probes after a probe with too much output,
+    probes of a ``Pass`` with unreadable output, and ``shared`` probes without an answer. Raises ``ProtocolError`` if
+    any other answer is missing, or an answer occurs twice.
     """
     asking = _asking(tuple(probes), alone)
     passes, caps = asking.passes, asking.caps
@@ -192,9 +199,9 @@ def _answers(nonce: str, output: bytes) -> Iterable[tuple[int, int | None, bytes
 
 
 def _text(output: bytes, begin: int, end: int, late: re.Match[bytes] | None, status: bytes) -> tuple[bytes, int]:
-    """Return a probe's output without the mark of a killed probe, and the seconds after which it was killed.
+    """Return a probe's output without the mark ``late`` of a killed probe, and the seconds after which it was killed.
 
-    The seconds are 0 if the probe ended by itself just before.
+    The seconds are 0 if the probe was not killed, or ended by itself just before.
     """
     if late is None:
         return output[begin:end], 0
@@ -204,5 +211,7 @@ def _text(output: bytes, begin: int, end: int, late: re.Match[bytes] | None, sta
 
 
 def cap_bytes(probes: Iterable[Probe]) -> int:
-    """Return the maximum number of bytes in a program's output. The program of a host that sends more is ended."""
+    """Return the maximum number of bytes in the output of a program with these probes. A program that sends more is
+    ended.
+    """
     return sum(probe.cap_bytes + _MARK_BYTES for probe in probes) + _SLACK_BYTES

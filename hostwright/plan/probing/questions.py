@@ -1,4 +1,4 @@
-"""Numbers the probes of a program, and groups those that one ``Pass`` can answer."""
+"""Numbers the probes of a program for a host, and groups the probes that one ``Pass`` can answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PASS_BYTES = 1024
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asked:
-    """A ``Pass`` that answers numbered probes, and runs as one user."""
+    """A ``Pass`` and the numbered probes that it answers. ``root`` is whether it runs as root."""
 
     kind: Pass
     members: Mapping[int, Probe]
@@ -26,21 +26,24 @@ class Asked:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The arguments for ``kind``, without duplicates."""
+        """The arguments of all ``members`` for the ``Pass``, without duplicates."""
         return tuple(dict.fromkeys(word for part in self.parts.values() for word in part.words))
 
     @property
     def parts(self) -> dict[int, PassPart]:
-        """Number of each probe → its part."""
+        """Probe number → part of the probe in the ``Pass``."""
         return {number: probe.part for number, probe in self.members.items() if probe.part}
 
     @property
     def cap_bytes(self) -> int:
-        """The maximum output of ``kind`` in bytes."""
+        """The maximum output of the ``Pass`` in bytes."""
         return PASS_BYTES * len(self.words)
 
     def answers(self, answer: Answer) -> Mapping[int, Answer]:
-        """Return the answers from the output of ``kind``, by probe number. Other probes must run on their own."""
+        """Return the answers of ``members`` from the output ``answer`` of the ``Pass``, by probe number.
+
+        Probes that are missing in the result must run on their own.
+        """
         return _answers(self, answer)
 
 
@@ -63,7 +66,7 @@ def _answers(asked: Asked, answer: Answer) -> Mapping[int, Answer]:
 
 @lru_cache(maxsize=64)  # Many hosts of a fleet have the same probes.
 def passes_of(probes: tuple[Probe, ...]) -> tuple[Asked, ...]:
-    """Return every ``Pass`` that answers two or more of these probes."""
+    """Return each ``Pass`` that answers two or more of ``probes``, with the probes that it answers."""
     found: defaultdict[tuple[Pass, bool], dict[int, Probe]] = defaultdict(dict)
     for number, probe in enumerate(probes):
         if probe.part and all(_PLAIN.fullmatch(word) for word in probe.part.words):
@@ -72,5 +75,7 @@ def passes_of(probes: tuple[Probe, ...]) -> tuple[Asked, ...]:
 
 
 def ordered(probes: Iterable[Probe]) -> tuple[Probe, ...]:
-    """Return the probes without duplicates, in order of first occurrence, which numbers them."""
+    """Return the probes without duplicates, in order of first occurrence. A probe's number is its position in this
+    order.
+    """
     return tuple(dict.fromkeys(probes))

@@ -1,1 +1,1 @@
-"""Roles: defines, discovers and orders roles, and determines the roles of each host."""
+"""Defines, finds and orders roles, and determines the roles of each host."""

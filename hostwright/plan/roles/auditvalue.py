@@ -4,8 +4,9 @@
         yield AuditValue("package", PackageVersion("chrony"), "4.0-8")
         yield AuditValue("sources", TOOLKITS.line("sources"), among=DISTRIBUTION)
 
-One program reads the values of all roles of a host, and starts dpkg, ldconfig and systemctl once each. ``line`` is the
-name of a value in its output. Equal ``ReadPlace`` objects are read once.
+One program reads the values of all roles of a host, and starts dpkg, ldconfig and systemctl once each. A ``ReadPlace``
+describes where to read one value. Its ``line`` is the name of the value in the program's output. Equal ``ReadPlace``
+objects are read once.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def _checked(pattern: re.Pattern[str], text: str, what: str) -> None:
 
 
 def _words(text: str) -> str:
-    """Reduce a path or name to the characters allowed in an output line's name."""
+    """Reduce a path or name to the characters that are allowed in the name of a value in the audit program's output."""
     return " ".join(re.findall(r"[A-Za-z0-9._+-]+", text))
 
 
@@ -35,8 +36,8 @@ def _words(text: str) -> str:
 class PackageVersion:
     """The version of an installed Debian package.
 
-    If the name matches one of ``families`` (shell patterns), all packages that match the pattern are read. A later
-    stack with another package of the family can then be compared with stored answers.
+    If ``name`` matches one of ``families`` (shell patterns), the versions of all packages that match the pattern are
+    read. Stored answers can then be compared with a later stack that has another package of the family.
     """
 
     name: str
@@ -48,25 +49,25 @@ class PackageVersion:
 
     @property
     def line(self) -> str:
-        """Name of the value in the output of the audit program."""
+        """The name of the value in the output of the audit program."""
         return f"package {self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class PackageHold(PackageVersion):
-    """Whether apt-mark holds an installed package at the installed version: ``held`` or ``not held``."""
+    """Whether apt-mark holds an installed Debian package at its version: ``held`` or ``not held``."""
 
     @property
     def line(self) -> str:
-        """Name of the value in the output of the audit program."""
+        """The name of the value in the output of the audit program."""
         return f"mark {self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class PackageOf:
-    """The version of whichever of these packages is installed. ``named`` puts the package's name before it.
+    """The version of the package in ``names`` that is installed. ``names`` may be shell patterns.
 
-    ``names`` may be shell patterns.
+    With ``named``, the package's name precedes the version.
     """
 
     names: tuple[str, ...]
@@ -78,7 +79,7 @@ class PackageOf:
 
     @property
     def line(self) -> str:
-        """Name of the value in the output of the audit program."""
+        """The name of the value in the output of the audit program."""
         return f"any of {_words(' '.join(self.names))}"
 
 
@@ -93,7 +94,7 @@ class LibraryVersion:
 
     @property
     def line(self) -> str:
-        """Name of the value in the output of the audit program."""
+        """The name of the value in the output of the audit program."""
         return f"library {self.name}"
 
 
@@ -103,7 +104,7 @@ class LibraryPath(LibraryVersion):
 
     @property
     def line(self) -> str:
-        """Name of the value in the output of the audit program."""
+        """The name of the value in the output of the audit program."""
         return f"loader {self.name}"
 
 
@@ -120,50 +121,52 @@ class UnitProperty:
 
     @property
     def line(self) -> str:
-        """Name of the value in the output of the audit program."""
+        """The name of the value in the output of the audit program."""
         return f"unit {_words(self.unit)} {self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class FileLine:
-    """The first line of a small file, such as in ``/sys``; empty if only root can read the file."""
+    """The first line of a small file, such as a file in ``/sys``; empty if only root can read the file."""
 
     path: str
 
     @property
     def line(self) -> str:
-        """Name of the value in the output of the audit program."""
+        """The name of the value in the output of the audit program."""
         return f"file {_words(self.path)}"
 
 
 @dataclass(frozen=True, slots=True)
 class FileThere:
-    """Whether a path exists, or with ``executable``, whether it is an executable file: ``yes`` or ``no``."""
+    """Whether ``path`` exists: ``yes`` or ``no``. With ``executable``, it must also be an executable file."""
 
     path: str
     executable: bool = False
 
     @property
     def line(self) -> str:
-        """Name of the value in the output of the audit program."""
+        """The name of the value in the output of the audit program."""
         return f"{'program' if self.executable else 'path'} {_words(self.path)}"
 
 
 @dataclass(frozen=True, slots=True)
 class VenvPython:
-    """The Python version of a virtual environment: ``3.9``."""
+    """The Python version of a virtual environment, such as ``3.9``."""
 
     venv: str  #: path of the virtual environment, or of a link to the environment
 
     @property
     def line(self) -> str:
-        """Name of the value in the output of the audit program."""
+        """The name of the value in the output of the audit program."""
         return f"python of {_words(self.venv)}"
 
 
 @dataclass(frozen=True, slots=True)
 class VenvVersion:
-    """The version of a Python package in a virtual environment; several if pip left metadata of earlier versions."""
+    """The version of a Python package in a virtual environment; several versions if pip left metadata of earlier
+    ones.
+    """
 
     venv: str  #: path of the virtual environment, or of a link to the environment
     name: str  #: package name, as in the name of the ``dist-info`` directory
@@ -173,20 +176,20 @@ class VenvVersion:
 
     @property
     def line(self) -> str:
-        """Name of the value in the output of the audit program."""
+        """The name of the value in the output of the audit program."""
         return f"dist {self.name} of {_words(self.venv)}"
 
 
 @dataclass(frozen=True, slots=True)
 class SnippetLine:
-    """One of the values that a ``Snippet`` prints, by name."""
+    """The value with the name ``name`` that ``snippet`` prints."""
 
     snippet: Snippet
     name: str
 
     @property
     def line(self) -> str:
-        """Name of the value in the output of the audit program."""
+        """The name of the value in the output of the audit program."""
         return f"{self.snippet.name} {self.name}"
 
 
@@ -195,8 +198,8 @@ class Snippet:
     """A role's shell code that prints values with ``say NAME VALUE``, run once in a subshell.
 
     It may use the functions of ``hostwright/audit/readings/prelude.sh`` (``line_of FILE`` sets ``$line``, ``bounded``
-    runs a command for at most ten seconds) and ``$kernel``, the running kernel's release. ``name`` prefixes the names
-    of all its values; ``root`` runs the code with sudo.
+    runs a command for at most ten seconds) and ``$kernel``, the running kernel's release. ``name`` is the prefix of the
+    names of all its values. With ``root``, the code runs with sudo.
     """
 
     name: str
@@ -205,11 +208,11 @@ class Snippet:
 
     @classmethod
     def beside(cls, module: str, file: str, name: str, *, root: bool = False) -> Snippet:
-        """Read the snippet from a file next to a module, whose ``__file__`` is ``module``."""
+        """Read the snippet's code from ``file`` in the folder of a Python module, whose ``__file__`` is ``module``."""
         return cls(name, sh_file(module, file), root)
 
     def line(self, name: str) -> SnippetLine:
-        """Return the ``ReadPlace`` of the value printed under this name."""
+        """Return the ``ReadPlace`` of the value that the snippet prints with this name."""
         return SnippetLine(self, name)
 
 
@@ -220,7 +223,7 @@ ReadPlace = (
 
 
 def needs_root(place: ReadPlace) -> bool:
-    """Whether only root can read the value."""
+    """Whether only root can read the value at ``place``."""
     return isinstance(place, SnippetLine) and place.snippet.root
 
 
@@ -244,10 +247,11 @@ say distribution "$value"
 class AuditValue:
     """A value of a role that audits compare; the audit sets ``layer`` to the role's name.
 
-    ``want`` is the stack's value. If it is ``None``, hosts on which ``among`` reads the same text are compared with
-    each other. ``given`` is a ``ReadPlace`` and a text: the value applies only to hosts with this text. Of several
-    values with the same name, the first that applies is used. ``derive`` converts the text to the value to compare, or
-    to ``None`` if that is impossible. Values with ``derive`` come last.
+    ``where`` is where to read the host's value, and ``want`` is the stack's value. If ``want`` is ``None``, hosts with
+    the same text at ``among`` are compared with each other. ``given`` is a ``ReadPlace`` and a text: the audit value
+    applies only to hosts with this text at that place. Of several audit values with the same name, the first that
+    applies is used. ``derive`` converts the text that was read to the value to compare, or to ``None`` if that is
+    impossible. Values with ``derive`` come last.
     """
 
     name: str
@@ -265,5 +269,5 @@ class AuditValue:
 
     @property
     def places(self) -> tuple[ReadPlace, ...]:
-        """Every ``ReadPlace`` that a comparison reads."""
+        """Every ``ReadPlace`` that must be read to compare the value."""
         return (self.where, *([self.among] if self.among else []), *([self.given[0]] if self.given else []))

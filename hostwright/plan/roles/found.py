@@ -1,7 +1,8 @@
-"""Types for a role's module ``found``, which describes the role's software on any host as in a stack file. Pure data.
+"""Types for a role's module ``found``, which describes the role's software on a host in the format of a stack file.
+Pure data.
 
-The module defines ``FOUND``, a ``Finder``: shell code that lists files and packages, names of Python packages, and
-functions for values and for a stack file. One probe runs the shell code of all roles on every host.
+The module defines ``FOUND``, a ``Finder``. It has shell code that lists files and packages, names of Python packages,
+and functions that make values and entries of a stack file. One probe runs the shell code of all roles on every host.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ EXACT, SAME_SERIES, OTHER = 0, 1, 2  #: distances between a host's version of a 
 
 @dataclass(frozen=True, slots=True)
 class PythonPackage:
-    """A package in a Python environment, from metadata only. No code in the environment was run."""
+    """A package in a Python environment on a host, as described by the package's metadata. No code in the environment
+    was run.
+    """
 
     environment: str  #: path of the directory that contains ``lib/pythonX.Y`` or ``conda-meta``
     name: str  #: package name in lowercase, with ``-`` instead of ``_``
@@ -31,7 +34,7 @@ class PythonPackage:
 
 @dataclass(frozen=True, slots=True)
 class OnHost:
-    """The input for a ``Finder``: rows that its script printed, and the host's Debian and Python packages."""
+    """The input for a ``Finder``: the rows that its script printed, and the host's Debian and Python packages."""
 
     rows: tuple[tuple[str, ...], ...] = ()
     #: version of each installed Debian package, by name without architecture
@@ -39,11 +42,11 @@ class OnHost:
     packages: tuple[PythonPackage, ...] = ()
 
     def all(self, name: str) -> tuple[tuple[str, ...], ...]:
-        """The values of each row with this name."""
+        """Return the values of each row with the name ``name``."""
         return tuple(row[1:] for row in self.rows if row[0] == name and len(row) > 1)
 
     def first(self, name: str) -> str:
-        """The first value of the first row with this name; empty without one."""
+        """Return the first value of the first row with the name ``name``; empty without such a row."""
         return next((cells[0] for cells in self.all(name)), "")
 
 
@@ -51,9 +54,9 @@ class OnHost:
 class Adopted:
     """A role's software on a host, compared with the role's section of a stack.
 
-    ``section`` has the host's differing values as in a stack file, ``artifacts`` the files for these values. ``unlike``
-    is the distance between the versions. ``left_out`` is the reason why no stack can describe the software, so that the
-    new stack omits the role. ``notes`` are for the operator.
+    ``section`` has the host's values that differ, as in a stack file. ``artifacts`` are the files for these values.
+    ``unlike`` is the ``distance`` between the host's and the stack's versions. ``left_out`` is the reason why no stack
+    can describe the software; a new stack for the host then omits the role. ``notes`` are sentences for the operator.
     """
 
     section: Mapping[str, Any] = field(default_factory=dict)
@@ -68,8 +71,8 @@ class Finder:
     """Finds a role's software on a host, however it was installed.
 
     ``script`` prints ``row NAME VALUE…`` and runs as root: it may list and read files, but not run programs that it
-    finds. ``packages`` are Python package names in pip and conda. ``adopted`` compares the findings with a stack's
-    section; without it, they are only printed.
+    finds. ``packages`` are names of Python packages in pip and conda. ``values`` returns the found values as text.
+    ``adopted`` compares the found software with a stack's section; without it, the values are only printed.
     """
 
     values: Callable[[OnHost], FoundValues]
@@ -79,14 +82,18 @@ class Finder:
 
 
 def distance(have: str, want: str) -> int:
-    """The distance of the version ``have`` from the stack's version: equal, same major and minor version, or other."""
+    """The distance of the host's version ``have`` from the stack's version ``want``: ``EXACT`` if equal,
+    ``SAME_SERIES`` if major and minor version are equal, else ``OTHER``.
+    """
     if have == want:
         return EXACT
     return SAME_SERIES if have and series(have) == series(want) else OTHER
 
 
 def placed_libraries(host: OnHost) -> FoundValues:
-    """Yield the values for a library: the directories and Python environments that contain it."""
+    """Yield the values of a role's library: each directory and Python environment that contains the library, and its
+    version.
+    """
     for place, version, *_ in host.all("library"):
         yield place, version
     for package in host.packages:

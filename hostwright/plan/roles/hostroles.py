@@ -1,4 +1,6 @@
-"""Determines a host's roles: the inventory's list (``hostwright_roles``), else the stack's roles. Pure functions."""
+"""Determines the roles of a host: the roles in the inventory's list (``hostwright_roles``), else the stack's roles.
+Pure functions.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ VARIABLE = "hostwright_roles"
 
 
 def host_roles(host: Host, stack: Stack, known: Sequence[Role]) -> tuple[Role, ...]:
-    """Return the roles of a host, each after those that must precede it, otherwise in the listed order.
+    """Return the roles of ``host``, each after the roles that must precede it, otherwise in the order of its list of
+    roles.
 
     Raises ``InputErrors`` with all errors in the host's list of roles, each with file and line.
     """
@@ -32,15 +35,16 @@ def host_roles(host: Host, stack: Stack, known: Sequence[Role]) -> tuple[Role, .
 def named_roles(host: Host, stack: Stack) -> tuple[str, ...]:
     """Return the names in a host's list of roles; without a list, the names of its stack's roles.
 
-    Raises ``InputErrors`` for a value that is not a list of names.
+    Raises ``InputErrors`` if the host's ``hostwright_roles`` is not a list of names.
     """
     given = host.vars.get(VARIABLE)
     return stack.roles if given is None else _names(given.value, given.origin.exact)
 
 
 def usable(roles: Iterable[Role], stack: Stack) -> tuple[Role, ...]:
-    """Return the roles that a host with this stack can have: their sections, and roles that they need, are in the
-    stack.
+    """Return the roles that a host with this stack can have.
+
+    The stack must have the section of the role and the sections of all roles that it needs.
     """
     left = tuple(role for role in roles if role.section is None or role.name in stack.sections)
     met = tuple(role for role in left if all(providers(need, left) for need in role.needs))
@@ -48,7 +52,9 @@ def usable(roles: Iterable[Role], stack: Stack) -> tuple[Role, ...]:
 
 
 def enabled_is_gone(host: Host, known: Sequence[Role]) -> Iterator[InputError]:
-    """Yield an error for each obsolete variable that enabled or disabled a role. ``hostwright_roles`` replaced them."""
+    """Yield an error for each obsolete variable of ``host`` that enabled or disabled a role. ``hostwright_roles``
+    replaced these variables.
+    """
     for role in known:
         written = role.name in host.vars or f"{role.name}_enabled" in host.vars
         if written and "enabled" not in names_at(role.variables, ()):
@@ -58,7 +64,9 @@ def enabled_is_gone(host: Host, known: Sequence[Role]) -> Iterator[InputError]:
 
 
 def _names(value: Any, place: str) -> tuple[str, ...]:
-    """Parse a list of names, or comma-separated names from the command line. Raises ``InputErrors``."""
+    """Parse a list of role names, or comma-separated names from the command line. Raises ``InputErrors`` with the
+    position ``place`` for another value.
+    """
     names = [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
     if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
         raise InputErrors([InputError(f"{VARIABLE}: expected a list of roles, such as [base, driver]", place)])

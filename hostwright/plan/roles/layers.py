@@ -1,4 +1,4 @@
-"""The order and short names of layers in output. Pure functions."""
+"""The order and short names of layers (the parts of a stack, one per role) in output. Pure functions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ LETTERS = 3  #: number of letters of a layer's name that is shortened
 
 
 def in_sequence(before: Mapping[str, Iterable[str]], named: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the keys of ``before``, each after its predecessors; among several candidates, the first in ``named``.
+    """Return the keys of ``before``, each after its predecessors (its value in ``before``), otherwise in the order of
+    ``named``.
 
     Keys that are not in ``named`` come as early as possible. Raises ``graphlib.CycleError`` if no order exists.
     """
@@ -31,7 +32,9 @@ def in_sequence(before: Mapping[str, Iterable[str]], named: Sequence[str] = ()) 
 
 
 def one_order(orders: Iterable[Sequence[str]]) -> tuple[str, ...]:
-    """Return the layers of several hosts in an order that fits each host; without one, in order of first occurrence."""
+    """Return the layers in ``orders``, one order per host, in an order that agrees with all of them. If none exists,
+    return the layers in order of first occurrence.
+    """
     given = [tuple(dict.fromkeys(order)) for order in orders]
     met = tuple(dict.fromkeys(chain.from_iterable(given)))
     before: dict[str, set[str]] = {name: set() for name in met}
@@ -44,7 +47,7 @@ def one_order(orders: Iterable[Sequence[str]]) -> tuple[str, ...]:
 
 
 def short_names(names: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
-    """Return a unique short name for each layer: the one in ``given``, else the first letters of the name.
+    """Return layer → unique short name: the one in ``given``, else letters of the layer's name.
 
     >>> short_names(["base", "monitoring", "money_printer", "storage"], {"storage": "disk"})
     {'base': 'base', 'monitoring': 'mon', 'money_printer': 'moe', 'storage': 'disk'}

@@ -1,4 +1,4 @@
-"""Checks the inventory for unknown stacks, and for variables whose names resemble a role's variable."""
+"""Checks an inventory for unknown stacks, and for variables whose names resemble a variable of a role."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ _NOTES = 20  #: maximum number of notes to list individually
 
 
 def stack_variable(host: Host) -> str | None:
-    """The stack in a host's variables: ``hostwright_stack``, else ``stack``; ``None`` without either.
+    """The name of a host's stack in its variables: ``hostwright_stack``, else ``stack``; ``None`` if both are missing.
 
-    Operators who use ``stack`` for another purpose set ``hostwright_stack``. A ``stack`` that is not text is ignored.
+    Operators who use ``stack`` for another purpose set ``hostwright_stack``. A ``stack`` that is not text or a number
+    is ignored.
     """
     own, shared = host.get("hostwright_stack"), host.get("stack")
     named = own if own is not None else shared if isinstance(shared, (str, int, float)) else None
@@ -24,7 +25,7 @@ def stack_variable(host: Host) -> str | None:
 
 
 def check_stack_variable(host: Host, known: Collection[str], folders: Iterable[Path]) -> None:
-    """Raise ``InputError`` if the variable ``stack`` is not a known stack, because it may have another purpose."""
+    """Raise ``InputError`` if a host's variable ``stack`` is not the name of a stack in ``known`` or ``folders``."""
     given, name = host.vars.get("stack"), stack_variable(host)
     if given is None or name is None or name in known or host.get("hostwright_stack") is not None:
         return
@@ -35,7 +36,9 @@ def check_stack_variable(host: Host, known: Collection[str], folders: Iterable[P
 
 
 def strangers_noted(hosts: Iterable[Host], binder: Binder) -> tuple[str, ...]:
-    """Return a note for each variable that resembles a role's variable, once for hosts with a common variable file."""
+    """Return a sentence for each variable whose name resembles a role's variable. A variable in a file for several
+    hosts gets one sentence.
+    """
     found = tuple(dict.fromkeys(str(error) for host in hosts for error in binder.strangers(host)))
     more = len(found) - _NOTES
     return (*found[:_NOTES], f"{more} further variables look like a role's and are ignored") if more > 0 else found

@@ -1,7 +1,7 @@
-"""Descriptions of a dataclass's fields: the ``#:`` comments of its source, for documents and help.
+"""Reads descriptions of a dataclass's fields, for documents and help: the ``#:`` comments in the class's source.
 
-A comment is at the end of the field's line, or on the lines before it. Python discards comments, so the source is
-parsed.
+A comment is at the end of the field's line, or on the lines before it. Python discards comments, so this module parses
+the source.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ _MARK = "#:"
 
 
 def meanings(cls: type) -> dict[str, str]:
-    """Return field → description, empty without a comment, for fields that the class itself defines."""
+    """Return field → description for the fields that ``cls`` itself defines. Without a comment, the description is
+    empty.
+    """
     source = textwrap.dedent(inspect.getsource(cls))
     (definition,) = ast.parse(source).body
     comments = _comments(source)

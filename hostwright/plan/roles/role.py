@@ -1,8 +1,8 @@
 """Roles: functions that yield resources from typed variables and the stack.
 
-A role is a folder in ``roles/`` whose ``__init__.py`` has one ``@role`` function; modules with fixed names have further
-information (``Role.part``). Roles need no registration: ``discover`` finds all roles in a package, and ``needs`` orders
-them. The standard roles are one package, a site's roles another.
+A role is a folder in ``roles/`` whose ``__init__.py`` has one ``@role`` function; modules with fixed names in the
+folder have further information (``Role.part``). Roles need no registration: ``discover`` finds all roles in a Python
+package, and orders them by their ``needs``. The standard roles are one package, a site's roles another.
 """
 
 from __future__ import annotations
@@ -45,11 +45,12 @@ EVERY = "*"  #: entry of ``after`` that stands for all other roles of the host
 
 @dataclass(frozen=True, slots=True)
 class RoleContext:
-    """Information for a role besides its own variables: the stack, and the host's other roles.
+    """Information about a host for a role's function, besides the role's own variables: the stack, and the host's other
+    roles.
 
     ``force`` is whether running work may be disturbed or ended (``--force``). ``roles`` are all roles of the host with
     their variables, in order, including those that ``--roles`` excludes. ``templates`` are the folders with templates.
-    ``gpus`` is the inventory's number of GPUs, or ``None``.
+    ``gpus`` is the host's number of GPUs in the inventory, or ``None``.
     """
 
     stack: Stack
@@ -68,49 +69,57 @@ class RoleContext:
         )
 
     def section(self, kind: type[S]) -> S:
-        """Return the stack's section of this type (``ChronySection``), of the role itself or a role that it needs."""
+        """Return the stack's section of the type ``kind`` (``ChronySection``): the role's own section, or that of a
+        role that it needs.
+        """
         return self.stack.section(kind)
 
     def find(self, kind: type[S]) -> S | None:
-        """The stack's section of this kind, from any role; ``None`` if the host does not have its role."""
+        """Return the stack's section of the type ``kind``, of any role; ``None`` if the host does not have this
+        role.
+        """
         return next((section for section in self.sections.values() if isinstance(section, kind)), None)
 
     @property
     def sections(self) -> Mapping[str, Section]:
-        """The stack's sections of the host's roles, by role."""
+        """Role name → the role's section in the stack, for the host's roles."""
         of_host = [role.name for role, _ in self.roles] or list(self.stack.sections)
         return {name: section for name, section in self.stack.sections.items() if name in of_host}
 
     def shares(self) -> tuple[Share, ...]:
-        """The disk space that the host's layers need, by directory."""
+        """Return the disk space that the host's roles need, by directory."""
         return tuple(share for section in self.sections.values() for share in section.shares(self.stack))
 
     def leaving(self) -> tuple[str, ...]:
-        """Shell patterns for names of packages that the host's layers remove. A leading ``!`` excludes packages."""
+        """Return shell patterns for names of packages that the host's roles remove. A leading ``!`` excludes
+        packages.
+        """
         patterns = [pattern for section in self.sections.values() for pattern in section.leaving()]
         return tuple(sorted(patterns, key=lambda pattern: not pattern.startswith("!")))
 
     def repositories(self) -> tuple[AptRepository, ...]:
-        """The signed apt repositories of the host's layers."""
+        """Return the signed apt repositories of the host's roles."""
         return tuple(one for section in self.sections.values() for one in section.repositories())
 
     def never_unattended(self) -> tuple[str, ...]:
-        """The packages of the host's layers that unattended-upgrades must not change."""
+        """Return the packages of the host's roles that unattended-upgrades must not change."""
         return tuple(name for section in self.sections.values() for name in section.never_unattended())
 
     def render(self, template: str, /, **values: Any) -> str:
-        """Render a template (``chrony/chrony.conf.j2``). Raises ``InputError``."""
+        """Render the template ``template`` (``chrony/chrony.conf.j2``) with ``values``. Raises ``InputError`` if that
+        fails.
+        """
         return render(template, self.templates, **values)
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A layer of the stack: its name, the roles before it, its typed variables, and its resources.
+    """A role, a layer of the stack: its name, the roles that precede it, its typed variables, and its resources.
 
-    A host with the role must also have the roles in ``needs``. Roles in ``after`` precede it on hosts that have them. A
-    role that ``provides`` another role satisfies ``needs`` and ``after`` in its place. The role's code imports only
-    from roles in ``needs`` and ``uses``. If the role ``extends`` another role, the rules, failures and audit values of
-    both apply, and modules that its folder lacks come from the other role's folder.
+    A host with the role must also have the roles in ``needs``. If a host has roles in ``after``, they precede this
+    role. A role that ``provides`` another role satisfies ``needs`` and ``after`` in place of that role. The role's code
+    imports only from roles in ``needs`` and ``uses``. If the role ``extends`` another role, the rules, failures and
+    audit values of both apply. Modules that the role's folder lacks come from the other role's folder.
     """
 
     name: str
@@ -125,7 +134,9 @@ class Role:
     provides: tuple[str, ...] = ()
 
     def resources(self, variables: Any, ctx: RoleContext) -> tuple[Resource, ...]:
-        """Return the desired states of this layer on a host. Raises ``InputError`` if the role yields other objects."""
+        """Return the desired states of this role on a host. Raises ``InputError`` if the role's function yields other
+        objects.
+        """
         try:
             states = tuple(self.function(variables, ctx))
         except SystemExit as error:  # ``SystemExit`` would end the command silently.
@@ -143,32 +154,35 @@ class Role:
 
     @property
     def standard(self) -> bool:
-        """Whether this is one of Hostwright's roles, or extends one."""
+        """Whether this role is one of Hostwright's roles, or extends one."""
         own = self.function.__module__.startswith(f"{STANDARD_ROLES}.")
         return own or (self.extends is not None and self.extends.standard)
 
     def part(self, name: Part) -> ModuleType | None:
-        """Import a module from the role's folder, or from the folder of the role that it extends; ``None`` if missing.
+        """Import the module ``name`` from the role's folder, or from that of the role that it extends; ``None`` if
+        missing.
 
-        Raises ``InputError``.
+        Raises ``InputError`` if a site's module cannot be imported.
         """
         return next(iter(self.parts(name)), None)
 
     def part_name(self, name: Part) -> str:
-        """The full name of the module that ``part`` would import; empty if missing."""
+        """Return the full name of the module that ``part`` would import; empty if the module is missing."""
         own = _part_name(_import(self.function.__module__), name)
         return own or (self.extends.part_name(name) if self.extends else "")
 
     def parts(self, name: Part) -> tuple[ModuleType, ...]:
-        """Import the modules of this name from the role's folder, and from that of the role that it extends.
+        """Import the modules ``name`` from the role's folder and from that of the role that it extends.
 
-        Raises ``InputError``.
+        Raises ``InputError`` if a site's module cannot be imported.
         """
         own = _part(_import(self.function.__module__), name)
         return *((own,) if own else ()), *(self.extends.parts(name) if self.extends else ())
 
     def audit_values(self, variables: Any, ctx: RoleContext) -> tuple[AuditValue, ...]:
-        """Return the values of this layer that audits compare. Own values replace those of the role that it extends."""
+        """Return the values of this role that audits compare. They replace values with the same name of the role that
+        it extends.
+        """
         own = _part(_import(self.function.__module__), "audit")
         extends = self.extends if self.extends and isinstance(variables, self.extends.variables) else None
         values = tuple(own.audit_values(variables, ctx)) if own else ()
@@ -184,19 +198,23 @@ class Role:
 
     @property
     def advisories(self) -> Advisories:
-        """The advisories in the role's ``advisories.json``. Raises ``InputError``."""
+        """The advisories in the role's ``advisories.json``. Raises ``InputError`` if the file is invalid."""
         return _advisories(self.folder / ADVISORIES)
 
     @property
     def section(self) -> type[Section] | None:
-        """The model of the role's section of a stack, from its module ``section``; ``None`` without a section."""
+        """The class for the role's section of a stack, from the role's module ``section``; ``None`` without this
+        module.
+        """
         module = self.part("section")
         return _section(module, self.name) if module else None
 
 
 @cache
 def _part_name(folder: ModuleType, name: str) -> str:
-    """Return the full name of a module in a role's folder; empty if missing. Cached, because every host needs many."""
+    """Return the full name of the module ``name`` in a role's folder; empty if it is missing. Cached, because every
+    host needs many names.
+    """
     full = f"{folder.__name__}.{name}"
     return full if hasattr(folder, "__path__") and importlib.util.find_spec(full) else ""
 
@@ -230,13 +248,13 @@ def role(
     short: str = "",
     provides: Iterable[str] = (),
 ) -> Callable[[Callable[[V, RoleContext], Iterator[Resource]]], Role]:
-    """Make a role of a function ``(variables, host) -> Iterator[Resource]``.
+    """Return a decorator that makes a role of a function ``(variables, ctx) -> Iterator[Resource]``.
 
-    ``needs`` are roles that a host must also have; ``after`` are other roles that precede this role (``EVERY``: all
-    roles of the host). By default, both come from the role that this role ``extends``. ``uses`` are other roles whose
-    sections or tables the code imports. ``short`` is the heading of the role's column during a run, two to four
-    letters; by default made from the role's name. ``provides`` are roles that this role can replace: a role that needs
-    ``driver`` accepts a role that provides ``driver``.
+    ``needs`` are roles that a host must also have; ``after`` are other roles that precede this role if the host has
+    them (``EVERY``: all roles of the host). By default, both come from the role that this role ``extends``. ``uses``
+    are other roles whose sections or tables the code imports. ``short`` is the heading of the role's column during a
+    run, two to four letters; by default made from the role's name. ``provides`` are roles that this role can replace: a
+    role that needs ``driver`` accepts a role that provides ``driver``.
 
     The role's name is the function's name. The type of its variables is the annotation of the first parameter: a frozen
     dataclass whose fields all have defaults. Raises ``TypeError`` for another annotation.
@@ -273,7 +291,7 @@ def role(
 
 
 def sections_of(roles: Iterable[Role]) -> dict[str, type[Section] | None]:
-    """Return role name → model of the role's section for reading stack files, ``None`` for a role without a section."""
+    """Return role name → class for the role's section in stack files; ``None`` for a role without a section."""
     return {role.name: role.section for role in roles}
 
 
@@ -289,7 +307,7 @@ def _of_all(parts: Iterable[ModuleType], name: str) -> tuple[Any, ...]:
 
 
 def discover(*packages: str) -> tuple[Role, ...]:
-    """Import all roles of the packages; return each after the roles that must precede it.
+    """Import all roles of the Python packages ``packages``. Return each role after the roles that must precede it.
 
     Of roles with the same name, the last is used. Without ``packages``, returns the standard roles. Raises
     ``InputErrors`` with an error for each role of a site that cannot be imported.
@@ -309,7 +327,9 @@ def discover(*packages: str) -> tuple[Role, ...]:
 
 
 def _import(name: str) -> ModuleType:
-    """Import a module of a role. An error in a site's module becomes an ``InputError`` with file and line."""
+    """Import the module ``name`` of a role. Raises ``InputError`` with file and line for an error in a site's
+    module.
+    """
     try:
         return importlib.import_module(name)
     except (InputError, KeyboardInterrupt):
@@ -322,7 +342,9 @@ def _import(name: str) -> ModuleType:
 
 
 def place_of(error: BaseException, folder: str) -> str:
-    """Return file and line of an error: the innermost frame in ``folder`` (a folder or file), else ``folder``."""
+    """Return file and line of ``error``: the innermost stack frame in ``folder`` (a folder or file), else
+    ``folder``.
+    """
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(folder)]
@@ -330,12 +352,14 @@ def place_of(error: BaseException, folder: str) -> str:
 
 
 def providers(need: str, roles: Iterable[Role]) -> tuple[Role, ...]:
-    """Return the roles that have the name ``need``, or can replace that role."""
+    """Return the roles with the name ``need``, and the roles that can replace it (``provides``)."""
     return tuple(role for role in roles if need in (role.name, *role.provides))
 
 
 def reading_cards(roles: Iterable[Role]) -> tuple[Role, ...]:
-    """Return the roles with a module ``gpus``, which reads the state of GPUs, even if a site's role replaces them."""
+    """Return the roles with a module ``gpus``, which reads the state of GPUs, including standard roles that a site's
+    role replaces.
+    """
     parts = {role.part_name("gpus"): role for role in reversed((*discover(), *roles))}
     return tuple(role for name, role in reversed(parts.items()) if name)
 
@@ -346,7 +370,7 @@ def _before(role: Role, known: Mapping[str, Role]) -> Iterator[str]:
 
 
 def goes_before(roles: Iterable[Role]) -> dict[str, tuple[str, ...]]:
-    """Return role → names of the roles that must precede it, also of roles that are not among ``roles``."""
+    """Return role → names of the roles that must precede it, also names of roles that are not among ``roles``."""
     known = {role.name: role for role in roles}
     last = {name for name, role in known.items() if EVERY in role.after}
     others = {name: tuple(other for other in known if other not in last) if name in last else () for name in known}

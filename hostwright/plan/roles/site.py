@@ -3,11 +3,12 @@
     tasks.py            defines the commands for `invoke`
     inventory/          hosts, group_vars/, host_vars/, and stacks/
     roles/              additional roles, and replacements of standard roles
-    templates/NAME/     their templates, and replacements of standard templates
-    tests/layers/       additional checks
+    templates/NAME/     templates of these roles, and replacements of standard templates
+    tests/layers/       additional checks of hosts
 
 The first two entries are required. Files of a site take precedence over those of the package (``hostwright/standard``).
-A site that was not named explicitly must not be writable by other users, because its files are run as programs.
+Hostwright runs files of a site as programs. Other users must therefore not have write access to a site, unless the
+operator named it explicitly.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ class Site:
 
     @classmethod
     def find(cls) -> Site:
-        """Return the site in ``HOSTWRIGHT_SITE``, else the nearest site from the working directory upwards.
+        """Return the site that the environment variable ``HOSTWRIGHT_SITE`` names, else the nearest site at or above
+        the working directory.
 
         Raises ``InputError`` if no site exists, and ``NotTrusted`` if another user can write to the site.
         """
@@ -60,10 +62,12 @@ class Site:
 
     @classmethod
     def of(cls, inventory: Path) -> Site:
-        """Return the site for an explicit inventory: from ``find``, else around the inventory, else its parent
-        directory.
+        """Return the site for an inventory that was named explicitly.
 
-        Raises ``NotTrusted`` if another user can write to the site, because naming an inventory does not imply trust.
+        It is the site of ``find``, else the nearest site above ``inventory``, else the directory of ``inventory``.
+
+        Raises ``NotTrusted`` if another user can write to the site, because naming an inventory does not imply trust in
+        the site.
         """
         place = expanded(inventory).absolute()
         return _named() or _nearest(working_directory()) or _nearest(place) or _around(place.parent)
@@ -90,7 +94,9 @@ class Site:
 
     @property
     def role_packages(self) -> tuple[str, ...]:
-        """The Python packages with roles. Roles of a later package replace those of the same name."""
+        """The names of the Python packages with roles: the standard roles, then the site's. A role in a later package
+        replaces a role of the same name.
+        """
         folder = self.root / "roles"
         if not folder.is_dir() or folder.resolve() == (STANDARD / "roles").resolve():
             return (STANDARD_ROLES,)
@@ -119,7 +125,9 @@ def _nearest(place: Path) -> Site | None:
 
 @cache
 def _check_trust(root: Path) -> None:
-    """Raise ``NotTrusted`` if another user can write to a site, unless it is the checkout of the running Hostwright."""
+    """Raise ``NotTrusted`` if another user can write to the site at ``root``, unless this is the checkout of the
+    running Hostwright.
+    """
     if root.resolve() != _CHECKOUT and (fault := fault_below(root, _FOLDERS)):
         name = shlex.quote(one_line(str(root)))
         raise NotTrusted(
@@ -129,7 +137,11 @@ def _check_trust(root: Path) -> None:
 
 
 def _around(folder: Path) -> Site:
-    """Return the inventory's directory as a site; if other users can write to it, the package's directory."""
+    """Return the inventory's directory as a site. If other users can write to the directory, return the package's
+    directory instead.
+
+    Raises ``NotTrusted`` if other users can write to one of its folders ``roles``, ``templates`` and ``tests/layers``.
+    """
     open_to_others = fault_of(folder)
     for name in ("roles", "templates", "tests/layers"):
         fault = (open_to_others or fault_below(folder / name)) if (folder / name).is_dir() else ""
@@ -142,7 +154,9 @@ def _around(folder: Path) -> Site:
 
 
 def _instead(place: Path, otherwise: str) -> str:
-    """Suggest the site that contains a path, or the only site below it; else return ``otherwise``."""
+    """Return a sentence that suggests the site around ``place``, or the only site in it; without such a site,
+    ``otherwise``.
+    """
     site = _above(place) or _below(place)
     if site is None or fault_of(site.root):  # ``fault_of`` reports that other users can write to the site.
         return otherwise
@@ -166,8 +180,8 @@ def _is_site(folder: Path) -> bool:
 
 
 def _package(folder: Path) -> str:
-    """Return the name of a package with a folder's roles. A hash of the path distinguishes the packages of two
-    sites.
+    """Return the name of the Python package for the roles in ``folder``. A hash of the path distinguishes the packages
+    of two sites.
     """
     name = f"{OWN_ROLES}{hashlib.sha256(os.fsencode(folder)).hexdigest()[:8]}"
     if name not in sys.modules:

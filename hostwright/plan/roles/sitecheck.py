@@ -1,6 +1,6 @@
-"""Checks all files of a site: inventory, roles, stacks, templates, checks. No host is contacted.
+"""Checks all files of a site: inventory, roles, stacks, templates, checks. It contacts no host.
 
-``python -m hostwright.plan.roles.sitecheck`` writes the result's JSON schema (``check.schema.json``).
+``python -m hostwright.plan.roles.sitecheck`` writes the JSON schema of the result (``check.schema.json``).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _UNKNOWN = "is not a variable"
 
 @dataclass(frozen=True, slots=True)
 class SiteRemark:
-    """A remark about a position in a site. ``line`` and ``column`` count from 1; 0: unknown."""
+    """A sentence about a position in a site's file. ``line`` and ``column`` count from 1; 0 if unknown."""
 
     sentence: str
     #: path of the file, relative to the site if possible
@@ -56,8 +56,8 @@ class SiteRemark:
 class SiteCheck:
     """The result of checking a site.
 
-    ``mistakes`` must be fixed before the affected hosts can be used. ``unread`` are files that could not be checked.
-    ``notes`` are about unusual input that may be intended.
+    ``mistakes`` must be fixed before the affected hosts can be used. ``unread`` are remarks about files that could not
+    be checked. ``notes`` are remarks about unusual input that may be intended.
     """
 
     schema: Literal[1]
@@ -71,7 +71,9 @@ class SiteCheck:
 
 
 def check_site(roster: Roster, found: Mistakes) -> SiteCheck:
-    """Check all files of a site. ``found`` has the errors from reading its inventory and roles."""
+    """Check all files of the site of ``roster``. ``found`` has the errors from reading the site's inventory and
+    roles.
+    """
     hosts = tuple(roster.inventory.hosts.values())
     own = tuple(role for role in roster.roles if role.function.__module__.startswith(OWN_ROLES))
     stacks: dict[str, None] = {}
@@ -108,7 +110,9 @@ def check_site(roster: Roster, found: Mistakes) -> SiteCheck:
 
 
 def _check_stacks(roster: Roster, hosts: Iterable[Host], found: Mistakes) -> dict[str, None]:
-    """Check that parts and roles of each stack of the site and its hosts are compatible. Returns the stacks' names."""
+    """Check for each stack of the site and its hosts whether the stack's parts and roles are compatible. Return the
+    stacks' names.
+    """
     names = dict.fromkeys(stack_names(folder for folder in roster.stack_dirs if folder != STANDARD / "stacks"))
     for host in hosts:
         with found:
@@ -124,7 +128,7 @@ def _check_stacks(roster: Roster, hosts: Iterable[Host], found: Mistakes) -> dic
 
 
 def _check_roles(roster: Roster, own: Iterable[Role], found: Mistakes) -> None:
-    """Check all modules of the site's roles, including those that ``check`` does not need."""
+    """Check all modules of the site's roles ``own``, including modules that other checks do not import."""
     for role in own:
         for name in PARTS:
             with found:
@@ -171,16 +175,17 @@ def _check_hosts(roster: Roster, hosts: Iterable[Host], found: Mistakes) -> None
 
 
 def _check_variables(roster: Roster, host: Host, found: Mistakes) -> None:
-    """Check a host's variables for all roles. Without its missing stack, its own roles are unknown."""
+    """Check a host's variables for all roles, because the host's own roles are unknown if its stack is invalid."""
     for role in roster.roles:
         with found:
             bind(role.variables, role.name, host)
 
 
 def _fails(role: Role, target: TargetHost) -> BaseException | None:
-    """Return the exception that a role raises when it makes a host's states, probes, removals or audit values.
+    """Return the exception that ``role`` raises when it makes the states, probes, removals or audit values of
+    ``target``; ``None`` without one.
 
-    An ``InputError`` is raised, because it already has file and line.
+    An ``InputError`` is not returned but raised, because it already has file and line.
     """
     variables = target.variables[role.name]
     try:
@@ -196,7 +201,7 @@ def _fails(role: Role, target: TargetHost) -> BaseException | None:
 
 
 def _programs(site: Site) -> Iterator[Path]:
-    """Yield the site's Python files, including programs for hosts, such as proofs."""
+    """Yield the paths of the site's Python files, including programs that run on hosts, such as proofs."""
     yield site.root / "tasks.py"
     if len(site.role_packages) > 1:
         yield from sorted((site.root / "roles").rglob("*.py"))

@@ -1,6 +1,7 @@
 """Makes desired states, once for all hosts with the same stack, roles and variables.
 
-Variables of other roles (``RoleContext.roles``) count only if a role's function reads them, which is recorded.
+The variables of a host's other roles (``RoleContext.roles``) matter only if a role's function reads them.
+``_NotedContext`` records these reads.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ def desire(
     memory: Memory | None = None,
     packages: PackageMirror | None = None,
 ) -> Desired:
-    """Return the desired states of a host. ``roles`` are its roles with variables, in order.
+    """Return the desired state of ``host``. ``roles`` are the host's roles with their variables, in order.
 
-    With ``packages``, the distribution's packages come from this mirror.
+    With ``packages``, states install the distribution's packages from this mirror. ``memory`` is the run's cache.
     """
     memory, chosen = memory or Memory(), tuple(roles)
     before = goes_before(role for role, _ in chosen)
@@ -57,7 +58,7 @@ def desire(
 
 
 class _NotedContext(RoleContext):
-    """A context that records whether a role's function reads the variables of other roles."""
+    """A ``RoleContext`` that records in ``looked`` whether a role's function reads the variables of other roles."""
 
     __slots__ = ("looked",)
 
@@ -75,5 +76,7 @@ class _NotedContext(RoleContext):
 
     @property
     def sections(self) -> Mapping[str, Section]:
-        """Like ``RoleContext.sections``, but not recorded, because role names are in every cache key."""
+        """Like ``RoleContext.sections``. Reads of it are not recorded, because every cache key contains the role
+        names.
+        """
         return RoleContext(self.stack, self.force, object.__getattribute__(self, "roles"), self.templates).sections

@@ -1,1 +1,1 @@
-"""The stacks that an inventory may use: their list, their files, and the hosts that they fit."""
+"""The stacks that the hosts of an inventory may use: their list, their files, and the hosts that they fit."""

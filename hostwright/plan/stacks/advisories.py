@@ -1,4 +1,6 @@
-"""Stores floors, the oldest safe versions, from an operator's security bulletins, in addition to roles' advisories."""
+"""Stores the oldest safe versions ("floors") from an operator's security bulletins, in addition to roles'
+advisories.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,10 @@ if TYPE_CHECKING:
 
 
 def keep_bulletins(roster: Roster, folder: Path) -> Read:
-    """Store the floors in the security bulletins below a directory, in place of all stored floors.
+    """Store the oldest safe versions in the security bulletins below ``folder``. They replace all versions that were
+    stored.
 
-    Raises ``InputError`` for a directory without bulletins, or if the floors cannot be stored.
+    Raises ``InputError`` for a directory without bulletins, or if the versions cannot be stored.
     """
     read = read_bulletins(folder, combined(role.advisories for role in roster.roles))
     file = state_root() / FILE

@@ -1,6 +1,7 @@
-"""Finds the distribution packages that a host gets from the mirror. Pure functions.
+"""Finds the distribution packages that a host gets from the mirror, the package files on the controller. Pure
+functions.
 
-Every state that installs distribution packages lists them (``Resource.packages_for``), also as a field of another
+Every state that installs distribution packages lists them (``Resource.packages_for``), also if it is a field of another
 state. If one of a host's roles has ``packages_from: mirror``, all its roles use the mirror.
 """
 
@@ -24,12 +25,14 @@ S = TypeVar("S")
 
 
 def mirrored(variables: Mapping[str, Any]) -> bool:
-    """Whether a variable of any of the host's roles requests packages from the mirror."""
+    """Whether ``packages_from`` of any of a host's roles is ``mirror``. ``variables`` maps roles to their variables."""
     return any(getattr(values, VARIABLE, "") == MIRROR for values in variables.values())
 
 
 def distribution_of(facts: Facts) -> str:
-    """The host's distribution as in lock files (``debian-12``); empty if unknown, or not mirrored for its machine."""
+    """The host's distribution as in lock files (``debian-12``); empty if unknown, or if packages for its machine type
+    are not mirrored.
+    """
     if OS_RELEASE not in facts or (UNAME in facts and facts[UNAME].strip().rpartition(" ")[2] not in {"", _MACHINE}):
         return ""
     release = os_release(facts)
@@ -38,18 +41,20 @@ def distribution_of(facts: Facts) -> str:
 
 
 def codename_of(facts: Facts) -> str:
-    """The codename of the host's release (``bookworm``); empty if unknown."""
+    """The codename of the host's distribution release (``bookworm``); empty if unknown."""
     name = os_release(facts).get("VERSION_CODENAME", "")
     return name if _is_plain(name) else ""
 
 
 def _is_plain(word: str) -> bool:
-    """Whether a host's text is safe in a path and in an apt source list."""
+    """Whether the text ``word`` from a host is safe in a path and in an apt source list."""
     return word.isascii() and word.isalnum() and len(word) <= _MOST_CHARACTERS
 
 
 def with_mirror(states: Iterable[S], mirror: PackageMirror) -> tuple[S, ...]:
-    """Return the states with the mirror set in each state that installs packages, also in fields of other states."""
+    """Return ``states`` with ``mirror`` set in each state that installs packages, also in states that are fields of
+    others.
+    """
     return tuple(_changed(state, mirror) for state in states)
 
 
@@ -67,19 +72,22 @@ def _changed(value: Any, mirror: PackageMirror) -> Any:
 
 
 def packages_of(states: Iterable[object], facts: Facts | None) -> tuple[str, ...]:
-    """Return the distribution packages that these states require with these facts, each once, in order."""
+    """Return the distribution packages that these states require on a host with these facts, each once, in order."""
     return tuple(dict.fromkeys(word for state in _all(states) for word in state.packages_for(facts)))
 
 
 def archive_components(states: Iterable[object]) -> tuple[str, ...]:
-    """Return the archive components that these states need in addition to those in the apt sources."""
+    """Return the components of the distribution's archive that these states need in addition to those in the apt
+    sources.
+    """
     return tuple(dict.fromkeys(name for state in _all(states) for name in state.archive_components()))
 
 
 def local_repositories(states: Iterable[object]) -> tuple[tuple[Artifact, ...], tuple[str, ...]]:
-    """Return package files of repositories that these states unpack on the host, and packages installed from them.
+    """Return the package files with repositories that these states unpack on the host, and the packages installed from
+    these repositories.
 
-    If such a package depends on packages of the distribution, these also come from the mirror.
+    If such a package depends on packages of the distribution, those packages also come from the mirror.
     """
     inside = tuple(_all(states))
     holders = {list_file: file for state in inside for list_file, file in state.repositories().items()}
@@ -98,6 +106,8 @@ def _all(states: Iterable[object]) -> Iterator[Resource]:
 
 
 def package_files(states: Iterable[object], facts: Facts, mirror: PackageMirror) -> tuple[MirroredDeb, ...]:
-    """Return the mirror's package files that these states need with these facts, including all dependencies."""
+    """Return the package files of ``mirror`` that these states need on a host with these facts, including all
+    dependencies.
+    """
     chosen = tuple(states)
     return mirror.files_for(distribution_of(facts), (*packages_of(chosen, facts), *local_repositories(chosen)[1]))

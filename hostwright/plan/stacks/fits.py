@@ -1,4 +1,4 @@
-"""Finds the stacks that a host can have, and the compatibility rules against the others. Pure functions."""
+"""Finds the stacks that a host can have, and the compatibility rules that forbid the other stacks. Pure functions."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from hostwright.stack.stack import Stack
 class StackFit:
     """Whether a host can have a stack with its default roles.
 
-    ``misfits`` are the rules that forbid the stack. ``aged`` are advisories against its versions, and ``lifetimes``
-    their ends of support. ``stand_ins`` are its files that are not the vendor's.
+    ``misfits`` are the rules that forbid the stack on the host. ``aged`` are advisories against versions in the stack,
+    and ``lifetimes`` are the ends of support of these versions. ``stand_ins`` are the stack's files that replace files
+    of the vendor.
     """
 
     stack: str
@@ -31,7 +32,7 @@ class StackFit:
 
     @property
     def old(self) -> tuple[Aged, ...]:
-        """The advisories against the stack, without recommendations of a newer series, which most stacks ignore on
+        """The advisories against the stack, without recommendations of a newer series. Most stacks ignore these on
         purpose.
         """
         return tuple(one for one in self.aged if one.kind != "superseded")
@@ -44,7 +45,7 @@ class StackFit:
 
 @dataclass(frozen=True, slots=True)
 class HostFits:
-    """Whether a host can have each of the stacks, best first."""
+    """For each stack, whether a host with these facts can have it, the best stack first."""
 
     host: str
     facts: HostFacts
@@ -61,11 +62,11 @@ def fits(
     *,
     suggest: bool = True,
 ) -> tuple[StackFit, ...]:
-    """Return every stack for a host with these facts, best first.
+    """Return for each of ``stacks`` whether a host with these facts can have it, the best stack first.
 
     Stacks that fit come first, by number of advisories; the others follow, by number of misfits. Ties are ordered by
     number of files, then by version, newest first. Rules about free disk space are ignored, because space can be freed.
-    With ``suggest=False``, misfits contain no working combination.
+    With ``suggest=False``, misfits do not suggest combinations of versions that work.
     """
     by_name = {stack.name: stack for stack in stacks}
     found = []
@@ -92,7 +93,9 @@ def _fit(
 
 
 def _order(fit: StackFit, files: int) -> tuple[object, ...]:
-    """Sort key for ``fits``. Stacks with more files are meant for hosts that other stacks do not fit."""
+    """Return the sort key of a stack with ``files`` files. Stacks with more files come later, because they are meant
+    for hosts that other stacks do not fit.
+    """
     numbers = tuple(-int(number) for number in re.findall(r"[0-9]{1,9}", fit.stack))
     return len(fit.misfits) > 0, len(fit.old) if fit.fits else 0, len(fit.misfits), files, _family(fit.stack), numbers
 

@@ -1,4 +1,4 @@
-"""Lists all stacks with file, versions, and records of tests. No host is contacted."""
+"""Lists all stacks with their files, versions, and records of tests. It contacts no host."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ListedStack:
-    """A stack with its file's path. For an unusable stack, ``problem`` is the error, and ``stack`` is ``None``."""
+    """A stack and its file. If the stack is unusable, ``problem`` is the error text, and ``stack`` is ``None``."""
 
     name: str
     file: Path
@@ -31,7 +31,7 @@ class ListedStack:
 def list_stacks(roster: Roster) -> tuple[ListedStack, ...]:
     """Return all stacks, sorted by name. Of stacks with the same name, only the one that hosts use is returned.
 
-    Raises ``InputError`` for unreadable records of tests.
+    Raises ``InputError`` if a file with records of tests is unreadable.
     """
     return tuple(_listed(roster, name) for name in stack_names(roster.stack_dirs))
 

@@ -1,6 +1,6 @@
 """Finds the distribution packages for a stack's hosts, with dependencies, and pins them in the stack's lock file.
 
-No host is contacted.
+It contacts no host.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ _HEADERS = "linux-headers-"
 class PackageSearch:
     """Settings of a search for packages.
 
-    ``systems`` are facts of systems in addition to every host's own. ``renew`` replaces pinned versions by current
-    ones.
+    If ``systems`` has facts of imaginary hosts (``system``), they replace the facts of each host. With ``renew``,
+    pinned versions are replaced by current ones.
     """
 
     systems: tuple[Facts, ...] = ()
@@ -62,7 +62,8 @@ class PackageSearch:
 class HostsWant:
     """Hosts that need the same packages.
 
-    ``disks`` are repositories on these hosts' own disks, ``components`` the archive components with the packages.
+    ``disks`` are package files with repositories that are unpacked on these hosts. ``components`` are the archive
+    components that contain the packages.
     """
 
     disks: tuple[Artifact, ...] = ()
@@ -76,7 +77,9 @@ Wanted = Mapping[Distribution, Mapping[tuple[str, ...], HostsWant]]
 
 @dataclass(frozen=True, slots=True)
 class FoundPackages:
-    """The package files that hosts need, newly pinned files, and an error text for each unavailable package."""
+    """The package files that hosts need, the names of newly pinned files, and an error text for each unavailable
+    package.
+    """
 
     files: tuple[MirroredDeb, ...] = ()
     pinned: frozenset[str] = frozenset()
@@ -84,7 +87,7 @@ class FoundPackages:
 
 
 def system(text: str) -> Facts:
-    """Return an imaginary host's facts from a distribution and an optional kernel in ``text``.
+    """Return the facts of an imaginary host with the distribution and the optional kernel in ``text``.
 
     Raises ``InputError`` unless the text has the form of ``EXAMPLE``.
     """
@@ -105,11 +108,11 @@ def system(text: str) -> Facts:
 def find_packages(
     roster: Roster, stack: Stack, wanted: Wanted, search: PackageSearch, source: FileSource | None
 ) -> FoundPackages:
-    """Return the packages that hosts need. Call this after fetching the stack's own files, which may contain
-    repositories.
+    """Return the package files for the packages ``wanted``. Call this after fetching the stack's own files, which may
+    contain repositories.
 
     If the lock file lacks a package, this queries the distribution's archive and rewrites the lock file. If ``source``
-    is an export, its lock file replaces the archive. Raises ``ArtifactError``.
+    is an export, its lock file replaces the archive. Raises ``ArtifactError`` if the search fails.
     """
     if not wanted:
         return FoundPackages()
@@ -147,10 +150,10 @@ def _names(mirror: PackageMirror) -> frozenset[str]:
 def wanted_packages(
     roster: Roster, stack: Stack, hosts: Iterable[Host], seen: Seen, systems: Sequence[Facts]
 ) -> Wanted:
-    """Return the packages for hosts that get distribution packages from the mirror.
+    """Return the distribution packages that ``stack`` requires on those of ``hosts`` that get them from the mirror.
 
-    Raises ``ArtifactError`` if a host's facts were never read, and ``InputErrors`` with all errors in the hosts'
-    variables.
+    ``seen`` returns a host's stored facts. Raises ``ArtifactError`` if a host has none, and ``InputErrors`` with all
+    errors in the hosts' variables.
     """
     wanted: dict[Distribution, dict[tuple[str, ...], HostsWant]] = {}
     unknown: list[str] = []

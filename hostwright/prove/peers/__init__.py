@@ -1,1 +1,1 @@
-"""Compare the figures of hosts that should be equal (peers): find outliers, and select proofs to repeat."""
+"""Compares the figures of hosts that should be equal (peers): finds outliers, and selects proofs to repeat."""

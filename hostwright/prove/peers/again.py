@@ -1,4 +1,4 @@
-"""Repeat measurements that are worse than those of peers or than the baseline."""
+"""Repeats proofs of hosts whose figures are worse than the figures of peers or than the host's baseline."""
 
 from __future__ import annotations
 
@@ -16,7 +16,12 @@ from hostwright.prove.peers.comparing import witnesses
 def doubts_of(
     results: Results[HostProof], hosts: Collection[HostProof], due: Mapping[str, tuple[Proof, ...]]
 ) -> dict[str, tuple[Proof, ...]]:
-    """The proofs to repeat by host: those that failed only in the comparison with peers or with the baseline."""
+    """Return the proofs to repeat, by host name: proofs that failed only in the comparison with peers or with the
+    baseline.
+
+    ``results`` are the results before this comparison, ``hosts`` after it. ``due`` are all proofs that ran, by host
+    name.
+    """
     first = {host.host: host for host in results.values}
     keys = {host.host: doubtful(first[host.host], host) for host in hosts if host.host in first}
     proofs = {name: tuple(proof for proof in due[name] if proof.key in some) for name, some in keys.items()}
@@ -29,10 +34,11 @@ def due_again(
     due: Mapping[str, tuple[Proof, ...]],
     emit: Emit,
 ) -> dict[str, tuple[Proof, ...]]:
-    """The proofs of the repetition by host: the doubtful ones, and the same proofs on some peers for comparison.
+    """Return the proofs to run in a repetition, by host name: the proofs ``doubts``, and the same proofs on some peers
+    for comparison.
 
-    ``due`` are the proofs of the first run. If hosts are measured one after the other, peers are measured before and
-    after the doubtful hosts.
+    ``due`` are the proofs of the first run. The first peer precedes the hosts in ``doubts``, and the other peers
+    follow. If hosts are measured one after the other, peers are thus measured before and after these hosts.
     """
     chosen = witnesses(hosts, {name: frozenset(proof.key for proof in proofs) for name, proofs in doubts.items()})
     beside = {name: tuple(proof for proof in due[name] if proof.key in keys) for name, keys in chosen.items()}
@@ -46,7 +52,8 @@ def due_again(
 def with_better(
     results: Results[HostProof], ran: Results[HostProof], doubts: Mapping[str, tuple[Proof, ...]]
 ) -> Results[HostProof]:
-    """The results with the better figures of the repeated proofs, and with all failures of the repetition.
+    """Return ``results`` with the better figures of the repeated proofs ``doubts``, and with all failures of the
+    repetition ``ran``.
 
     If a host does not respond in the repetition, its first figures are kept.
     """

@@ -1,4 +1,4 @@
-"""Compare hosts with the same model of device (peers), and find outliers. Pure.
+"""Compares hosts with the same model of device (peers), and finds outliers. Pure.
 
 The center of the peers is their median. Their spread is the median absolute deviation (MAD) from the median, times
 1.4826; in a normal distribution, this is the standard deviation. Median and MAD hardly change if a few hosts are slow
@@ -6,8 +6,8 @@ The center of the peers is their median. Their spread is the median absolute dev
 A slow host in a slow fleet is found only by a baseline or a vendor's figure.
 
 Deviations are computed on logarithms, because no host can lose more than the whole median. If healthy hosts differ by
-20 %, five standard deviations on the plain scale are more than the median, so that even a host with a fifteenth of the
-speed would not be an outlier.
+20 %, five standard deviations on the plain scale are more than the median. Even a host with a fifteenth of the speed
+would then not be an outlier.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LEAST_PART = 0.15
 
 @dataclass(frozen=True, slots=True)
 class Outlier:
-    """A host whose figure is worse than those of its peers."""
+    """A host whose figure is clearly worse than the figures of its peers."""
 
     host: str
     value: float
@@ -44,15 +44,16 @@ class Outlier:
 
     @property
     def part(self) -> float:
-        """The part of the median by which the host is worse: 0.25 for three quarters of the median throughput."""
+        """The fraction of the median by which the host is worse: 0.25 for three quarters of the median throughput."""
         return abs(self.value - self.median) / abs(self.median) if self.median else math.inf
 
 
 def outliers(values: Mapping[str, float], better: Literal["more", "less"]) -> tuple[Outlier, ...]:
-    """The hosts that are worse than the median by more than both ``SIGMAS`` and ``LEAST_PART``, the worst first.
+    """Return the outliers, the worst host first. They are worse than the median by more than ``SIGMAS`` standard
+    deviations, and by more than the fraction ``LEAST_PART``.
 
     ``values`` has one figure per host; infinite and undefined figures are ignored. Fewer than ``FEWEST`` hosts are not
-    compared. If the median is zero or negative, plain deviations are compared instead of logarithms.
+    compared.
 
     >>> outliers({"gpu01": 100.0, "gpu02": 101.0, "gpu03": 99.0, "gpu04": 60.0}, "more")[0].host
     'gpu04'
@@ -73,9 +74,9 @@ def outliers(values: Mapping[str, float], better: Literal["more", "less"]) -> tu
 
 
 def _deviation(value: float, middle: float) -> float:
-    """The logarithm of ``value / middle``. If they differ by a few percent, this is about the relative difference.
+    """Return the logarithm of ``value / middle``, or the difference if ``middle`` is not positive.
 
-    If ``middle`` is not positive, the plain difference.
+    If both differ by a few percent, the logarithm is about the relative difference.
     """
     if middle <= 0:
         return value - middle
@@ -99,10 +100,11 @@ _Groups = Mapping[_Key, Mapping[str, Measurement]]
 
 
 def against_peers(hosts: Iterable[HostProof], again: Sequence[Collection[HostProof]] = ()) -> tuple[HostProof, ...]:
-    """Add a finding to each host that is worse than its peers, the hosts with the same model of device.
+    """Add a finding to the results of each host that is an outlier among its peers, the hosts with the same model of
+    device.
 
-    Cards of the same model are compared by rank: the worst card of each host with the worst cards of the others, and so
-    on.
+    Several cards in a host are compared by rank: the worst card of each host with the worst cards of its peers, then
+    the second worst, and so on.
 
     ``again`` are the results of repeated measurements, one collection for each repetition. A host that was as good as
     its peers in a repetition gets a note instead of the finding.
@@ -124,10 +126,10 @@ def against_peers(hosts: Iterable[HostProof], again: Sequence[Collection[HostPro
 
 
 def witnesses(hosts: Iterable[HostProof], doubts: Mapping[str, Collection[str]]) -> dict[str, tuple[str, ...]]:
-    """The peers to measure again together with outliers, each with the proofs to repeat.
+    """Return the peers to measure again together with outliers, each with the keys of the proofs to repeat.
 
-    For each model of device, these are the ``WITNESSES`` healthy hosts whose figures are closest to the median.
-    ``doubts`` has the proofs of outliers to repeat, by host.
+    For each proof and model of device, these are the ``WITNESSES`` healthy hosts whose figures are closest to the
+    median. ``doubts`` are the keys of the proofs to repeat, by host.
     """
     hosts = tuple(hosts)
     passed = {(host.host, result.proof) for host in hosts for result in host.results if result.outcome == "passed"}
@@ -155,7 +157,9 @@ def witnesses(hosts: Iterable[HostProof], doubts: Mapping[str, Collection[str]])
 
 
 def _groups(hosts: Iterable[HostProof]) -> _Groups:
-    """Group the comparable figures of all hosts. In each group, a host has one figure."""
+    """Group the comparable figures of all hosts by proof, figure, model and rank (``_Key``). Each group has at most one
+    figure per host.
+    """
     groups: dict[_Key, dict[str, Measurement]] = defaultdict(dict)
     for host in hosts:
         for key, one in _ranked(host):
@@ -170,7 +174,8 @@ def _passed(host: HostProof) -> HostProof:
 def _alike(
     key: _Key, outlier: Outlier, measured: Mapping[str, Measurement], worse: Collection[str]
 ) -> ProofFinding | None:
-    """A note if a repeated measurement is within ``LEAST_PART`` of the median of healthy peers, else ``None``.
+    """Return a note if the outlier's repeated measurement in ``measured`` is at most ``LEAST_PART`` worse than the
+    median of healthy peers, else ``None``.
 
     ``worse`` are the hosts that are not healthy.
     """
@@ -190,7 +195,9 @@ def _alike(
 
 
 def _ranked(host: HostProof) -> Iterator[tuple[_Key, Measurement]]:
-    """A host's comparable figures, each with its group. Devices of a model are ranked, the worst first."""
+    """Yield a host's comparable figures, each with the key of its group. Devices of the same model are ranked, the
+    worst first.
+    """
     alike: dict[tuple[str, str, str], list[Measurement]] = defaultdict(list)
     for result in host.results:
         for one in result.measurements:

@@ -1,1 +1,1 @@
-"""The output formats of proofs."""
+"""The output formats for the results of proofs."""

@@ -1,4 +1,4 @@
-"""Proofs as one JSON document, and the schema of that document."""
+"""The results of proofs as one JSON document, and the schema of this document."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hostwright.prove.fleetproof import SCHEMA, FleetProof, HostStatus
 
 
 def document(fleet: FleetProof) -> dict[str, Any]:
-    """The proofs as JSON values. They contain untrusted text of hosts: write them as ASCII."""
+    """Return the results as JSON values. They contain untrusted text from hosts, so they must be written in ASCII."""
     whole = asdict(fleet)
     for values, host in zip(whole["hosts"], fleet.hosts, strict=True):
         values["status"] = host.status
@@ -21,12 +21,12 @@ def document(fleet: FleetProof) -> dict[str, Any]:
 
 
 def render_json(fleet: FleetProof) -> str:
-    """The proofs as one line of JSON, in ASCII, so that no character from a host can affect a terminal."""
+    """Return the results as one line of JSON in ASCII, so that no character from a host can affect a terminal."""
     return json.dumps(document(fleet), ensure_ascii=True, allow_nan=False)
 
 
 def read_json(text: str) -> FleetProof:
-    """Read proofs that ``render_json`` wrote. Raises ``ValueError`` for another schema or an invalid document."""
+    """Parse results that ``render_json`` wrote. Raises ``ValueError`` for another schema or an invalid document."""
     whole = json.loads(text)
     if whole.get("schema") != SCHEMA:
         raise ValueError(f"the document has schema {whole.get('schema')!r}, but this Hostwright reads schema {SCHEMA}")
@@ -34,7 +34,7 @@ def read_json(text: str) -> FleetProof:
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) for the output of ``render_json``."""
+    """Return the JSON Schema (draft 2020-12) for the output of ``render_json``."""
     schema = json_schema_of(FleetProof, "Hostwright proofs", "What `invoke prove --json` prints.")
     schema["properties"]["schema"] = {"const": SCHEMA, "title": "Schema", "type": "integer"}
     host = schema["$defs"]["HostProof"]

@@ -1,7 +1,7 @@
-"""Proofs as one self-contained HTML page with plots of figures.
+"""The results of proofs as one self-contained HTML page with plots of figures.
 
-It has the audit's styles, and a Content-Security-Policy that allows only the style in the page. It needs no script,
-network or other file. The template escapes text from hosts.
+The page has the styles of audit pages, and a Content-Security-Policy that allows only the style in the page. It needs
+no script, network or other file. The template escapes text from hosts.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ HOSTS = {
 
 @dataclass(frozen=True, slots=True)
 class ProofRow:
-    """One row of the matrix: one host, or several with equal outcomes and details. ``host`` is any of them."""
+    """One row of the page's table: one host, or several hosts with equal outcomes and details. ``host`` is one of
+    them.
+    """
 
     number: int
     title: str
@@ -50,27 +52,31 @@ class ProofRow:
 
     @property
     def details(self) -> bool:
-        """Whether the page shows anything about these hosts besides the outcomes of their proofs."""
+        """Whether the page shows details about the row's hosts besides the outcomes of their proofs."""
         host = self.host
         spoken = (host.sentence, host.stand_ins, host.notes)
         return any(spoken) or any(result.sentence or result.findings for result in host.results)
 
     @property
     def remark(self) -> str:
-        """The first of the details of these hosts, as one text."""
+        """The first detail about the row's hosts as text: an error, finding, reason or note; empty without
+        details.
+        """
         results = self.host.results
         findings = (finding.sentence for result in results for finding in result.findings)
         details = (self.host.sentence, *findings, *(result.sentence for result in results), *self.host.notes)
         return next(filter(None, details), "")
 
     def outcome(self, proof: str) -> str:
-        """The outcome of a proof; empty if the host does not have this proof."""
+        """Return the outcome of the proof with the key ``proof``; empty if the row's hosts do not have this proof."""
         return next((result.outcome for result in self.host.results if result.proof == proof), "")
 
 
 @dataclass(frozen=True, slots=True)
 class ProofTile:
-    """The number of hosts with a status. ``start`` and ``share`` are the position and length of its bar in percent."""
+    """The number of hosts with the status ``status``. ``start`` and ``share`` are the position and length of its bar in
+    percent.
+    """
 
     status: str
     hosts: int
@@ -79,7 +85,7 @@ class ProofTile:
 
 
 def render_html(fleet: FleetProof, past: Sequence[PastFigure] = ()) -> str:
-    """Create the HTML page. ``past`` are the figures of the last months, including this run."""
+    """Return the HTML page. ``past`` are the hosts' figures of the last months, including those of this run."""
     style = "\n".join((joined(STYLES), OWN_STYLE.read_text("utf-8").replace("\r\n", "\n")))
     hosts = sorted(fleet.hosts, key=lambda host: (WORST_FIRST.index(host.status), host.host))
     return (
@@ -114,7 +120,7 @@ def _tiles(hosts: Sequence[HostProof]) -> Iterator[ProofTile]:
 
 
 def _rows(hosts: Sequence[HostProof]) -> list[ProofRow]:
-    """The rows of these hosts, in order. Hosts with equal outcomes and details share a row."""
+    """Return the table's rows for these hosts, in order. Hosts with equal outcomes and details share a row."""
     groups: dict[object, list[HostProof]] = defaultdict(list)
     for host in hosts:
         details = host.sentence, host.stand_ins, host.notes, *(result.findings for result in host.results)

@@ -1,4 +1,5 @@
-"""Plots of figures. In a plot over the fleet, each device is a dot; in a plot over time, each device is a line. Pure.
+"""Plots of measured figures. In a plot over hosts, each device is a dot; in a plot over time, each device is a line.
+Pure.
 
 All lengths are units of a plot's view box (``WIDTH`` × ``HEIGHT``); on a phone, a unit is about a CSS pixel.
 """
@@ -32,7 +33,7 @@ Key = tuple[str, str, str]  #: key of a plot: proof, figure, and model of device
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """One value, with its tooltip; ``state`` is the CSS class."""
+    """One value in a plot. ``title`` is its tooltip, ``state`` its CSS class."""
 
     x: float
     y: float
@@ -51,9 +52,10 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """One figure on one model of device: in this run (``dots``, and the median at ``middle``), and over time.
+    """The plots of one figure on one model of device: in this run (``dots``, with the median at ``middle``), and over
+    time (``lines``).
 
-    ``legend`` has the CSS class and the label of each line.
+    ``legend`` has the CSS class and the label of each line, or of all lines of devices without a finding.
     """
 
     title: str
@@ -71,14 +73,16 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """A scale that maps values to positions. It includes zero, so that a loss of 3 % does not look like half."""
+    """A scale that maps values from 0 to ``top`` to positions from ``start`` to ``end``. It includes zero, so that a
+    loss of 3 % does not look like half.
+    """
 
     top: float
     start: float
     end: float
 
     def at(self, value: float) -> float:
-        """The position of a value in the plot."""
+        """Return the position of a value in the plot."""
         part = min(1.0, max(0.0, value / self.top)) if self.top else 0.0
         return round(self.start + part * (self.end - self.start), 2)
 
@@ -89,7 +93,9 @@ class Scale:
 
 
 def plots(fleet: FleetProof, past: Sequence[PastFigure]) -> tuple[Plot, ...]:
-    """A plot for each figure that is compared with other hosts, in the order of the proofs."""
+    """Return a plot for each figure that is compared with other hosts, in the order of proofs. ``past`` are earlier
+    figures.
+    """
     now: dict[Key, list[tuple[str, Measurement]]] = defaultdict(list)
     bad = {
         (host.host, found.proof, found.device)
@@ -140,7 +146,9 @@ def _plot(
 
 
 def _over_time(plot: Plot, past: Sequence[PastFigure], unit: str, bad: set[tuple[str, str, str]]) -> Plot:
-    """The plot of a figure with its lines over time added."""
+    """Return ``plot`` with lines over time added, from the figures ``past``. ``bad`` are devices with findings (host,
+    proof, device).
+    """
     first, last = min(one.at for one in past), max(one.at for one in past)
     across = Scale(float(last - first), LEFT, WIDTH - RIGHT)
     up = Scale(max(1.05 * max(abs(one.value) for one in past), 1e-12), FLOOR, TOP)

@@ -1,4 +1,6 @@
-"""Proofs as a metrics file for node_exporter's textfile collector, on the machine that runs proofs."""
+"""The results of proofs as a metrics file, for node_exporter's textfile collector on the machine that runs
+Hostwright.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ OUTCOMES: tuple[Outcome, ...] = ("passed", "failed", "no GPU", "not run")
 
 
 def render_prometheus(fleet: FleetProof) -> str:
-    """The proofs in the text exposition format of Prometheus."""
+    """Return the results of proofs in the text exposition format of Prometheus."""
     return exposition((*_metrics(fleet), *took("hostwright_prove", "the proofs", fleet.at, fleet.took_s)))
 
 

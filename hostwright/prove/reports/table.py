@@ -1,4 +1,4 @@
-"""Proofs for a terminal: the worst hosts first, equal hosts on one line, then findings, figures and a summary."""
+"""The results of proofs for a terminal: a table of hosts, the worst first, then findings, figures and a summary."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ABSENT = "·"  #: mark in the table for a proof that a host does not have
 
 
 def show_proofs(fleet: FleetProof, *, details: bool = False, columns: int | None = None) -> Group:
-    """The whole report for a terminal with ``columns`` (``None``: unlimited).
+    """Return the whole report for a terminal that is ``columns`` wide (``None``: unlimited).
 
     ``details`` adds every figure, with the device on which it was measured.
     """
@@ -68,7 +68,7 @@ def _verdict(fleet: FleetProof) -> Text:
 
 
 def _matrix(fleet: FleetProof) -> Table:
-    """A table of hosts and proofs. Hosts with equal outcomes share a row."""
+    """Return a table with the outcome of each proof on each host. Hosts with equal outcomes share a row."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     names = list(dict.fromkeys(result.proof for host in fleet.hosts for result in host.results))
     for column in ("hosts", *names):
@@ -80,7 +80,9 @@ def _matrix(fleet: FleetProof) -> Table:
 
 
 def _by_outcome(fleet: FleetProof) -> Iterator[Text]:
-    """The content of the table for a narrow terminal: each group of hosts with its proofs by outcome."""
+    """Yield the content of the table as lines for a narrow terminal: each group of hosts, followed by its proofs for
+    each outcome.
+    """
     for label, same in _alike(fleet):
         yield label
         for outcome in BAD_FIRST:
@@ -90,7 +92,7 @@ def _by_outcome(fleet: FleetProof) -> Iterator[Text]:
 
 
 def _alike(fleet: FleetProof) -> Iterator[tuple[Text, HostProof]]:
-    """Groups of hosts with equal outcomes, the worst first: their names, and any one of the hosts.
+    """Yield each group of hosts with equal outcomes, the worst first, as the hosts' names and one of the hosts.
 
     Hosts without results are omitted.
     """
@@ -115,7 +117,9 @@ def _cell(outcome: Outcome | None) -> Text:
 
 
 def _hosts(same: Sequence[HostProof]) -> Iterator[RenderableType]:
-    """The details of hosts that have equal details; nothing if all passed without findings and notes."""
+    """Yield the details of the hosts ``same``, which are equal. Yield nothing if their proofs passed without findings
+    and notes.
+    """
     first = same[0]
     about = [*_about(first)]
     if not about:
@@ -137,9 +141,9 @@ def _about(host: HostProof) -> Iterator[Text]:
 
 
 def _sentences(host: HostProof) -> Iterator[Text]:
-    """The reasons why proofs failed or were not run, unless a finding contains the reason.
+    """Yield the reasons why proofs of a host did not pass, without reasons that are the sentence of a finding.
 
-    Equal reasons are combined.
+    Proofs with equal outcome and reason share a line.
     """
     alike: dict[tuple[Outcome, str], list[str]] = {}
     for result in host.results:
@@ -158,14 +162,14 @@ def _findings(result: ProofResult) -> Iterator[Text]:
 
 
 def beside(finding: ProofFinding) -> str:
-    """The details that the sentence of a finding does not contain: device, measured value and expected value."""
+    """Return the details of a finding that its sentence does not contain: device, measured value and expected value."""
     parts = [] if finding.device.startswith(CPU) else [f"on {finding.device}"]
     parts += [f"measured {finding.measured}", f"expected {finding.expected}"]
     return ", ".join(each for each in parts if each.partition(" ")[2] not in finding.sentence)
 
 
 def _figures(host: HostProof) -> Iterable[RenderableType]:
-    """All figures of a host, each with its device."""
+    """Return a table of all figures of a host, each with its device, below a heading; empty without figures."""
     results = [result for result in host.results if result.measurements]
     if not results:
         return ()
@@ -180,7 +184,7 @@ def _figures(host: HostProof) -> Iterable[RenderableType]:
 
 
 def figure(one: Measurement) -> Text:
-    """The value of a measurement as text; ``no GPU`` if it needs a GPU and the host has none."""
+    """Return the value of a measurement as text; ``no GPU`` if it needs a GPU and the host has none."""
     if one.value is None:
         return Text(one.device, style="cyan")
     if isinstance(one.value, bool):

@@ -1,4 +1,4 @@
-"""Management controller (BMC) of a host, over Redfish: power, next boot, and status.
+"""Control of a host's management controller (BMC) over Redfish: power, next boot, and status.
 
 Example:
 
@@ -45,7 +45,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import names that need sushy at their first use, because most commands only read a BMC's settings."""
+    """Import ``name`` at its first use. sushy is imported only then, as most commands only read a BMC's settings."""
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)

@@ -1,6 +1,7 @@
-"""Requests and orders to a BMC: power, next boot, and status of the machine.
+"""Orders to a BMC for the power and the next boot of its host, and queries of the host's status.
 
-After an order, the BMC is queried until the ordered state is reached. If it already is, no order is sent.
+After an order, the BMC is queried until it reports the ordered state. ``turn_on`` and ``turn_off`` send no order if the
+BMC already reports that state.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class Status:
 
 
 class Controller:
-    """Session with a BMC. Methods raise ``BmcError``; ``Bmc.timeout_s`` limits each order."""
+    """Session with a host's BMC. Methods raise ``BmcError`` if a request fails. ``Bmc.timeout_s`` limits each order."""
 
     def __init__(self, bmc: Bmc, link: BmcLink, system: Any, clock: Clock):
         self.bmc = bmc
@@ -73,7 +74,7 @@ class Controller:
         self.close()
 
     def close(self) -> None:
-        """Log out. Never raises."""
+        """Log out of the BMC. Never raises an error."""
         self._link.close()
 
     @property
@@ -87,7 +88,7 @@ class Controller:
             return self._look()
 
     def turn_on(self) -> None:
-        """Power on, and wait until the BMC reports "on". Raises ``BmcStuck`` after the time limit."""
+        """Power on the host, and wait until the BMC reports "on". Raises ``BmcStuck`` after ``Bmc.timeout_s``."""
         now = self.power()
         if now is Power.TURNING_OFF:
             self._await(Power.OFF, "power off")
@@ -96,9 +97,9 @@ class Controller:
         self._await(Power.ON, "power on")
 
     def turn_off(self, *, gracefully: bool = False) -> None:
-        """Cut the power, and wait until the BMC reports "off". Raises ``BmcStuck`` after the time limit.
+        """Cut the host's power, and wait until the BMC reports "off". Raises ``BmcStuck`` after ``Bmc.timeout_s``.
 
-        ``gracefully``: first request a shutdown of the operating system, which may take ``timeout_s``.
+        With ``gracefully``, first request a shutdown of the operating system, and wait up to ``Bmc.timeout_s`` for it.
         """
         if self.power() is Power.OFF:
             return
@@ -111,7 +112,7 @@ class Controller:
         self._await(Power.OFF, "power off")
 
     def cycle(self) -> None:
-        """Restart without a shutdown of the operating system; a system that is off is powered on."""
+        """Restart the host without a shutdown of its operating system; a host that is off is powered on."""
         if self.power() in (Power.OFF, Power.TURNING_OFF):
             return self.turn_on()
         try:
@@ -122,9 +123,10 @@ class Controller:
         return self._await(Power.ON, "restart")
 
     def boot_once(self, source: Literal["network", "media"], *, image_url: str = "") -> None:
-        """Set the boot source for the next start only. Does not restart the system.
+        """Set the boot source for the next start of the host only. Does not restart the host.
 
-        Network: PXE, else UEFI HTTP as DHCP directs. Image: the BMC fetches ``image_url`` and attaches it as a CD.
+        ``network`` is PXE or, if the BMC does not offer PXE, UEFI HTTP as DHCP directs. For ``media``, the BMC fetches
+        the image at ``image_url`` and attaches it as a CD.
         """
         if source == "network":
             self._override("the network", sushy.BootSource.PXE, sushy.BootSource.UEFI_HTTP)
@@ -146,7 +148,7 @@ class Controller:
             raise
 
     def boot_from_disk(self) -> None:
-        """Make the next boot use the disk: cancel an unused ``boot_once``, and eject images."""
+        """Make the next start boot from the disk: cancel an unused ``boot_once``, and eject virtual images."""
         with self._asking("clear its boot override"):
             self._system.refresh()
             if self._overridden:
@@ -160,7 +162,7 @@ class Controller:
             self._eject(drive)
 
     def status(self) -> Status:
-        """Query the BMC for all fields of ``Status``."""
+        """Query the BMC, and return the host's ``Status``."""
         with self._asking("show its system"):
             power, system = self._look(), self._system
             health = system.status and (system.status.health_rollup or system.status.health)
@@ -187,7 +189,7 @@ class Controller:
         return _POWER.get(self._system.power_state, Power.UNKNOWN)
 
     def _reset(self, order: str, *kinds: Any) -> None:
-        """Send the first of these kinds of reset that the BMC supports."""
+        """Send the first reset type in ``kinds`` that the BMC supports. ``order`` describes it in error messages."""
         with self._asking(order):
             known = self._system.get_allowed_reset_system_values()
             kind = next((kind for kind in kinds if kind in known), None)
@@ -197,7 +199,10 @@ class Controller:
             self._system.reset_system(kind)
 
     def _await(self, wanted: Power, order: str) -> None:
-        """Wait for a power state; errors of the BMC before the time limit are ignored."""
+        """Wait until the BMC reports the power state ``wanted``. ``order`` describes the sent order in error messages.
+
+        Errors of the BMC are ignored until ``Bmc.timeout_s`` has passed, except a refused login.
+        """
         try:
             self._await_state(lambda: self._look() is wanted, "")
         except BmcStuck:
@@ -211,7 +216,11 @@ class Controller:
             ) from None
 
     def _await_state(self, reached: Callable[[], bool], otherwise: str) -> None:
-        """Wait until ``reached`` returns true. After the time limit, raise ``BmcStuck`` or the BMC's last error."""
+        """Call ``reached`` until it returns true.
+
+        After ``Bmc.timeout_s``, raise the last error of ``reached`` or, without an error, ``BmcStuck`` with
+        ``otherwise``.
+        """
         deadline_s = self._clock.now_s() + self.bmc.timeout_s
         error: BmcError | None
         while True:
@@ -269,7 +278,11 @@ class Controller:
 
     @contextmanager
     def _asking(self, what: str, left_s: float = 0.0) -> Iterator[None]:
-        """Limit the duration of requests in the context, and convert their errors to ``BmcError``."""
+        """Limit the duration of requests in the context, and convert their errors to ``BmcError``.
+
+        The limit is ``left_s`` seconds, by default ``Bmc.timeout_s``. ``what`` describes the requests in error
+        messages.
+        """
         self._link.deadline_s = self._clock.now_s() + (left_s or self.bmc.timeout_s)
         with explained(self.bmc, self._link, what):
             yield
@@ -287,29 +300,29 @@ class Drive:
 
     @property
     def inserted(self) -> bool | None:
-        """Query whether an image is inserted; ``None`` if the BMC does not report it."""
+        """Whether the BMC reports an image in the drive; ``None`` if the BMC does not report this property."""
         self._device.refresh()
         reported: bool | None = self._device.inserted
         return bool(self._device.image) or None if reported is None else reported
 
     @property
     def image(self) -> str:
-        """Name of the inserted image for display, without credentials."""
+        """URL or name of the image in the drive, for display: without the credentials in a URL."""
         return _LOGIN.sub("//", bmc_text(self._device.image or self._device.image_name)) or "an image without a name"
 
     def insert(self, url: str) -> None:
-        """Insert the image at ``url``, write-protected."""
+        """Insert the image at ``url`` into the drive, write-protected."""
         self._device.insert_media(url)
 
     def eject(self) -> None:
-        """Eject the image."""
+        """Eject the image from the drive."""
         self._device.eject_media()
 
 
 def drives(system: Any) -> tuple[Drive, ...]:
-    """Virtual drives for CDs or DVDs; empty if the BMC has none.
+    """Return the virtual drives for CDs or DVDs of the Redfish ``system``; empty if the BMC has none.
 
-    In Redfish they belong to the system or, before ComputerSystem 1.13 (2020), to its managers.
+    In Redfish, the drives belong to the system or, before ComputerSystem 1.13 (2020), to the system's managers.
     """
     for holder in (system, *_managers(system)):
         try:

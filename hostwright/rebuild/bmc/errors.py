@@ -27,7 +27,7 @@ class BmcUnreachable(BmcError):
 
 
 class BmcDenied(BmcError):
-    """The BMC refused the login or the permission. Do not retry: BMCs lock accounts."""
+    """The BMC refused the login, or its user lacks a permission. Do not retry, because BMCs lock accounts."""
 
 
 class BmcRefused(BmcError):
@@ -39,7 +39,10 @@ class BmcStuck(BmcError):
 
 
 def bmc_text(text: object, secrets: Iterable[Secret] = ()) -> str:
-    """Return a BMC's text as one printable line of limited length, with ``secrets`` masked; empty if it is not text."""
+    """Return a BMC's ``text`` as one printable line of limited length, with ``secrets`` masked.
+
+    The result is empty if ``text`` is not a string.
+    """
     if not isinstance(text, str):
         return ""
     for secret in secrets:

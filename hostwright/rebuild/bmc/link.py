@@ -1,4 +1,4 @@
-"""HTTP client for one BMC with limits on address, time and size. It also handles the login.
+"""HTTP client for one BMC, which logs in and limits the server, the duration and the answer size of requests.
 
 sushy's own ``requests.Session`` would retry a failed login, repeat orders, send the token to other servers, and read
 answers without limits.
@@ -43,7 +43,7 @@ _SAME_METHOD = (301, 307, 308)
 
 
 class BmcLink:
-    """Connection to one BMC. No request continues after the clock time ``deadline_s``."""
+    """HTTP client for one BMC. No request continues after ``deadline_s``, a time of ``clock``."""
 
     def __init__(self, bmc: Bmc, password: Secret, clock: Clock):
         self.deadline_s = clock.now_s() + bmc.timeout_s
@@ -61,13 +61,13 @@ class BmcLink:
 
     @property
     def secrets(self) -> tuple[Secret, ...]:
-        """Secrets to mask in texts from the BMC."""
+        """Password and session token of the BMC, which are masked in texts from the BMC."""
         return (self._password, *((self._token,) if self._token else ()))
 
     def log_in(self) -> None:
-        """Start a session or, if the BMC has no sessions, use HTTP Basic authentication.
+        """Start a Redfish session or, if the BMC starts none, use HTTP Basic authentication.
 
-        Raises ``BmcDenied`` if the login is refused. No other method is then tried.
+        Raises ``BmcDenied`` if the BMC refuses the login. HTTP Basic authentication is then not tried.
         """
         self._token, self._basic = None, False
         sessions = self._sessions_path()
@@ -87,7 +87,7 @@ class BmcLink:
         self._basic = True
 
     def url_of(self, link: object) -> str:
-        """Return the URL for a link from the BMC. Raises ``BmcError`` for a link to another server."""
+        """Return the URL of ``link``, which the BMC returned. Raises ``BmcError`` if it leads to another server."""
         path = path_on(self._bmc.url, link)
         if not path:
             where = bmc_text(link) or "an empty link"
@@ -100,7 +100,10 @@ class BmcLink:
     def request(
         self, method: str, url: str, *, json: Any = None, headers: Mapping[str, str] | None = None, **_: object
     ) -> requests.Response:
-        """Send a request of sushy, ignoring sushy's timeouts and CA settings. Raises ``BmcError``."""
+        """Send a request for sushy, without sushy's timeouts and CA settings.
+
+        Raises ``BmcError`` if the BMC does not answer, or denies access. Returns all other answers.
+        """
         answer = self._patiently(method, url, json, headers or {})
         if answer.status_code == _DENIED and self._token:
             self.log_in()
@@ -117,7 +120,7 @@ class BmcLink:
         return answer
 
     def close(self) -> None:
-        """End the session, because BMCs allow only few. Never raises."""
+        """End the session on the BMC, because BMCs allow only few sessions. Never raises an error."""
         self.deadline_s = self._clock.now_s() + LOGOUT_S
         try:
             if self._token and self._session_path:
@@ -129,7 +132,7 @@ class BmcLink:
             self._http.close()
 
     def _sessions_path(self) -> str:
-        """Path of the sessions in the service root; empty if the root lacks it or requires a login."""
+        """Path of the sessions, from Redfish's service root; empty if the root lacks it or requires a login."""
         answer = self._patiently("GET", ROOT, None, {})
         if answer.status_code in (_DENIED, _FORBIDDEN):
             return ""
@@ -140,7 +143,7 @@ class BmcLink:
         return path if isinstance(path, str) else ""
 
     def _patiently(self, method: str, link: str, body: Any, headers: Mapping[str, str]) -> requests.Response:
-        """Send a request; retry a read while the BMC is busy, until the deadline."""
+        """Send a request. If the BMC is busy or the connection was lost, a GET is repeated until ``deadline_s``."""
         for left in reversed(range(TRIES)):
             again = left > 0 and method == "GET" and self._left_s() > PAUSE_S
             try:
@@ -155,7 +158,7 @@ class BmcLink:
         raise silent(self._bmc)
 
     def _bounded(self, method: str, link: str, body: Any, headers: Mapping[str, str]) -> requests.Response:
-        """Send a request in a separate thread, which is abandoned after the time limit.
+        """Send a request in a separate thread, which is abandoned after a time limit.
 
         Timeouts of sockets limit neither name resolution nor a server that sends single bytes slowly.
         """
@@ -287,7 +290,7 @@ _NO_WAY = (errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN)
 
 
 def unreachable(bmc: Bmc, error: BaseException) -> BmcUnreachable:
-    """Convert the error of a failed request to one that explains the cause."""
+    """Convert ``error``, with which a request failed, to a ``BmcUnreachable`` that explains the cause."""
     causes = tuple(_causes(error))
     place = f"the BMC at {bmc.url}"
     sentence = next((sentence for cause in causes if (sentence := _sentence(place, cause))), "")
@@ -318,13 +321,13 @@ def _sentence(place: str, cause: BaseException) -> str:
 
 
 def silent(bmc: Bmc) -> BmcUnreachable:
-    """Error for a BMC that did not answer within the time limit."""
+    """Return the error for a BMC that did not answer within the time limit."""
     sentence = f"the BMC at {bmc.url} does not answer in time: is it on the network? A BMC that hangs needs a reset"
     return BmcUnreachable(bmc.host, sentence)
 
 
 def other_name(error: BaseException) -> bool:
-    """Whether a certificate is trusted but issued for another name or address."""
+    """Whether ``error`` is about a trusted certificate that was issued for another name or address."""
     return any(
         isinstance(cause, ssl.SSLCertVerificationError) and cause.verify_code in _OTHER_NAME for cause in _causes(error)
     )
@@ -344,7 +347,7 @@ def _untrusted(place: str, error: ssl.SSLCertVerificationError) -> str:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The exception and all its causes: requests and urllib3 wrap system errors."""
+    """Yield ``error`` and all its causes, because requests and urllib3 wrap system errors."""
     waiting, seen = [error], set[int]()
     while waiting:
         cause = waiting.pop(0)

@@ -1,4 +1,4 @@
-"""Login to a BMC, and selection of the Redfish system that is the host."""
+"""Login to a BMC, and selection of the Redfish system that represents the host."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from hostwright.rebuild.bmc.settings import PASSWORD_COMMAND, SYSTEM, Bmc
 
 
 def password_of(bmc: Bmc, timeout_s: float = TIMEOUT_S) -> Secret:
-    """Password from the inventory, or first line of output of the inventory's command. Raises ``BmcError``."""
+    """Return the BMC's password from the inventory, or the first output line of the inventory's command.
+
+    Raises ``BmcError`` if the command prints no password within ``timeout_s`` seconds.
+    """
     if bmc.password is not None:
         return bmc.password
     try:
@@ -27,7 +30,10 @@ def password_of(bmc: Bmc, timeout_s: float = TIMEOUT_S) -> Secret:
 
 
 def open_bmc(bmc: Bmc, clock: Clock | None = None) -> Controller:
-    """Log in to a BMC and find its system. Raises ``BmcError``. The result is a context manager."""
+    """Log in to a BMC and find the host's Redfish system. The result is a context manager, which logs out.
+
+    Raises ``BmcError`` if the login fails, or if no single system is the host.
+    """
     quiet()
     clock = clock or Clock()
     link = BmcLink(bmc, password_of(bmc), clock)
@@ -45,14 +51,14 @@ def open_bmc(bmc: Bmc, clock: Clock | None = None) -> Controller:
 
 
 class Opener:
-    """Opens one BMC repeatedly. After a refused login it only raises that error: BMCs lock accounts."""
+    """Opens sessions with one BMC. After a refused login, it only raises that error, because BMCs lock accounts."""
 
     def __init__(self, bmc: Bmc):
         self._bmc = bmc
         self._denied: BmcDenied | None = None
 
     def __call__(self) -> Controller:
-        """Return an open BMC; see ``open_bmc``."""
+        """Return a new session with the BMC, as ``open_bmc`` does."""
         if self._denied is not None:
             raise self._denied
         try:
@@ -63,7 +69,7 @@ class Opener:
 
 
 class _Connector(sushy.connector.Connector):  # type: ignore[misc]  # sushy has no types
-    """sushy's connector with a check of each link, because sushy would resolve some links to another server."""
+    """sushy's HTTP connector with a check of each link: sushy alone would resolve some links to another server."""
 
     def _op(self, method: str, path: str = "", *args: Any, **options: Any) -> Any:
         return super()._op(method, self._session.url_of(path), *args, **options)

@@ -32,7 +32,7 @@ _TEMPLATE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 @dataclass(frozen=True, slots=True)
 class Bmc:
-    """Settings of one host's BMC. ``timeout_s`` limits an order with the wait for its effect."""
+    """Settings of one host's BMC. ``timeout_s`` limits each order, including the wait for its effect."""
 
     host: str
     url: str  #: ``https://NAME[:PORT]``, or ``http://`` if the inventory allows connections without TLS
@@ -46,7 +46,7 @@ class Bmc:
 
     @property
     def insecure(self) -> bool:
-        """Whether the connection is without TLS."""
+        """Whether connections to the BMC are without TLS."""
         return self.url.startswith("http://")
 
     @property
@@ -57,14 +57,14 @@ class Bmc:
 
 
 class _Bad(Exception):
-    """Error text about a variable's value, without the variable's name."""
+    """Error about the value of a variable. Its text does not contain the variable's name."""
 
 
 def read_bmc(host: Host) -> Bmc | None:
-    """Read the settings of a host's BMC; ``None`` if the host has none. Raises ``InputError`` with all mistakes.
+    """Read the settings of a host's BMC; ``None`` if the inventory has no BMC for the host.
 
-    Templates of a plain variable, such as ``{{ inventory_hostname }}``, are filled in, so that one line can set the
-    BMCs of a group.
+    Templates of a single variable, such as ``{{ inventory_hostname }}``, are filled in. Therefore one line can set the
+    BMCs of a group. Raises ``InputError`` with all invalid variables.
     """
     variables = _Variables(host)
     values = {name: variables.read(name) for name in host.vars if name.startswith(ADDRESS)}
@@ -88,14 +88,14 @@ def read_bmc(host: Host) -> Bmc | None:
 
 
 class _Variables:
-    """Reader for the variables of one host, which collects mistakes."""
+    """Reader for the BMC variables of one host, which collects errors in ``mistakes``."""
 
     def __init__(self, host: Host):
         self._host = host
         self.mistakes: list[InputError] = []
 
     def read(self, name: str) -> Any:
-        """Value of one variable; ``None`` if it is unset or invalid."""
+        """Return the value of the variable ``name``; ``None`` if it is unset or, with a new mistake, invalid."""
         value = self._host.get(name)
         if value is None:
             return None
@@ -110,7 +110,7 @@ class _Variables:
             return None
 
     def check_together(self, values: Mapping[str, Any]) -> None:
-        """Record missing required variables, and variables that exclude each other."""
+        """Add mistakes for required variables that are missing, and for variables that exclude each other."""
         if self._host.get(ADDRESS) is None:
             return
         if self._host.get(USER) is None:
@@ -131,7 +131,7 @@ class _Variables:
         self.mistakes.append(InputError(f"{name}: {sentence}", self._host.vars[name].origin.exact))
 
     def _filled(self, value: Any) -> Any:
-        """Fill in templates; the result for a ``Secret`` is a ``Secret``."""
+        """Fill in the templates in ``value``; the result for a ``Secret`` is a ``Secret``."""
         if isinstance(value, Vaulted):
             raise _Bad(f"{value.sentence}; {PASSWORD_COMMAND} can query a password manager instead")
         if isinstance(value, Secret):

@@ -1,4 +1,4 @@
-"""Checks of a BMC's identity: its links and its certificate."""
+"""Checks that a link leads to the BMC, and settings for the check of the BMC's certificate."""
 
 from __future__ import annotations
 
@@ -27,22 +27,25 @@ _DOTS = (".", "..")
 
 
 class Pinned(HTTPAdapter):
-    """Accepts one certificate by its fingerprint, whatever its name: BMCs have certificates for ``iDRAC``."""
+    """HTTPS adapter that accepts one certificate, by its fingerprint and whatever its name.
+
+    BMCs have certificates for names such as ``iDRAC``.
+    """
 
     def __init__(self, fingerprint: str):
         self._fingerprint = fingerprint
         super().__init__()
 
     def init_poolmanager(self, *args: Any, **options: Any) -> None:
-        """Override the method of ``HTTPAdapter`` to pin the fingerprint."""
+        """Override the method of ``HTTPAdapter``, so that connections require the fingerprint."""
         super().init_poolmanager(*args, **options, assert_fingerprint=self._fingerprint)
 
 
 def path_on(url: str, link: object, *, any_name: bool = False) -> str:
-    """Return path and query of a link that leads to the BMC at ``url``; else empty.
+    """Return path and query of ``link`` if it leads to the BMC at ``url``; else empty.
 
-    A link must be a path, optionally after exactly the BMC's address, because URL parsers disagree on the server.
-    ``any_name`` accepts any host name, because many BMCs do not know their own.
+    A link must be a path, optionally after exactly the BMC's address, because URL parsers disagree on the server of
+    other links. ``any_name`` accepts any server name in the link, because many BMCs do not know their own name.
     """
     if not isinstance(link, str) or len(link) > LONGEST_LINK:
         return ""
@@ -64,9 +67,9 @@ def _place(url: str) -> str:
 
 
 def authorities(bmc: Bmc) -> str | bool:
-    """Value for ``verify`` of requests: the inventory's PEM file, else this machine's authorities.
+    """Return the argument ``verify`` for requests: the PEM file in the inventory, else this machine's CA certificates.
 
-    The authorities bundled with requests lack a site's own authority.
+    The CA certificates bundled with requests lack a site's own authority. Raises ``BmcError`` for an unusable PEM file.
     """
     if not bmc.ca:
         paths = ssl.get_default_verify_paths()
@@ -81,7 +84,7 @@ def authorities(bmc: Bmc) -> str | bool:
 
 
 def only_certificate(ca: str) -> str:
-    """SHA-256 fingerprint of the only certificate in a PEM file; empty if there is not exactly one."""
+    """SHA-256 fingerprint of the only certificate in the PEM file ``ca``; empty if it has none or several."""
     if not ca:
         return ""
     text = expanded(ca).read_text(encoding="ascii", errors="replace")

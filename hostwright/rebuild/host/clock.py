@@ -1,4 +1,4 @@
-"""Clock for the phases of a rebuild (``rebuild.PHASES``)."""
+"""Clock that measures how long each phase of a rebuild takes (``rebuild.PHASES``)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _CLOCK = Clock()
 class Phases:
     """Measures the phases of one rebuild, which begins when this object is created.
 
-    Use it in one thread, without nesting. ``on_begin`` is called with each phase, and ``on_end`` with the phase and its
-    seconds, also after an error.
+    Use it in one thread; phases cannot be nested. ``on_begin`` is called with the name of each phase that begins.
+    ``on_end`` is called with its name and its seconds, also after an error.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class Phases:
 
     @contextmanager
     def phase(self, name: Phase) -> Iterator[None]:
-        """Add the duration of the context to the phase.
+        """Measure the context as a part of the phase ``name``.
 
         Raises ``ValueError`` for an unknown name, and if another phase has not ended.
         """
@@ -53,20 +53,21 @@ class Phases:
             self._on_end(name, took_s)
 
     def rest(self) -> None:
-        """Stop the clock until ``go_on``, while the host waits for the rebuilds of other hosts."""
+        """Stop the clock of ``total_s`` until ``go_on``, while the host waits for the rebuilds of other hosts."""
         self._resting_since_s = self._clock.now_s()
 
     def go_on(self) -> float:
-        """Restart the clock; return the seconds for which it was stopped."""
+        """Restart the clock of ``total_s``; return the seconds for which it was stopped."""
         rested_s = 0.0 if self._resting_since_s is None else self._clock.now_s() - self._resting_since_s
         self._resting_since_s = None
         self._begun_s += rested_s
         return rested_s
 
     def move(self, source: Phase, target: Phase, seconds: float) -> None:
-        """Move seconds from an ended phase to another, such as those of a reboot during provisioning.
+        """Count ``seconds`` of the ended phase ``source`` as the phase ``target``.
 
-        At most the duration of ``source`` is moved, so that the sum of all phases stays the same.
+        Use it for example for a reboot during provisioning. At most the duration of ``source`` is moved, so that the
+        sum of all phases stays the same.
         """
         moved_s = max(0.0, min(seconds, self._taken.get(source, 0.0)))
         if moved_s:
@@ -80,6 +81,6 @@ class Phases:
 
     @property
     def total_s(self) -> float:
-        """Seconds since the rebuild began, not counting time with a stopped clock."""
+        """Seconds since the rebuild began, without the time for which the clock was stopped."""
         now_s = self._clock.now_s() if self._resting_since_s is None else self._resting_since_s
         return now_s - self._begun_s

@@ -1,6 +1,6 @@
-"""Draining of a host before its power is cut or its disks are wiped, after a new check of its locks and users.
+"""Draining of a host by the site's command, before its power is cut or its disks are wiped.
 
-Earlier checks may be hours old, because hosts wait for each other.
+The host's locks and users are checked again first. Earlier checks may be hours old, because hosts wait for each other.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hostwright.rebuild.host.tools import Tools
 
 
 def refuse_locked(tools: Tools, facts: Facts) -> None:
-    """Raise ``Locked`` if an operator has locked the host, or if another run is changing it."""
+    """Raise ``Locked`` if, according to ``facts``, an operator has locked the host or another run is changing it."""
     name = tools.target.name
     sentence, held = locks.refusal(facts, datetime.now(UTC)), locks.living(facts, tools.run.holder(name))
     if sentence or held is not None:
@@ -28,7 +28,11 @@ def refuse_locked(tools: Tools, facts: Facts) -> None:
 
 
 def probe_again(tools: Tools, phases: Phases) -> Facts:
-    """Probe the locks, runs and users of a host. Raises ``Locked``, or ``HostError`` if the host does not answer."""
+    """Return new facts about the locks, runs and users of the host.
+
+    Raises ``Locked`` if the host is locked or another run is changing it, and ``HostError`` if the host does not
+    answer.
+    """
     with phases.phase("diagnose"), tools.connect() as shell:
         facts = usage.probe_usage(shell, tools.target.occupancy)
     refuse_locked(tools, facts)
@@ -36,10 +40,11 @@ def probe_again(tools: Tools, phases: Phases) -> Facts:
 
 
 def free(tools: Tools, phases: Phases, effect: str, *, boots: bool) -> None:
-    """Drain a host with the site's command, if there is one, and wait until the host is idle.
+    """Drain the host with the site's command, if that is needed and possible, and wait until the host is idle.
 
-    ``effect`` describes the following action ("cuts its power"); ``boots`` is whether the installed system then starts
-    again. Before any work is disturbed, raises ``Locked``, ``HostError``, or ``Refused`` for users or jobs on the host.
+    ``effect`` describes the caller's next action, such as "cuts its power". ``boots`` is whether the installed system
+    then starts again. Raises ``Locked`` if the host is locked, ``Refused`` if users or jobs forbid the action, and
+    ``HostError`` if the host does not answer or the drain command fails. No work has then been disturbed.
     """
     facts, request, name = probe_again(tools, phases), tools.run.request, tools.target.name
     left = usage.jobs_left(facts)
@@ -56,7 +61,10 @@ def free(tools: Tools, phases: Phases, effect: str, *, boots: bool) -> None:
 
 
 def drain(tools: Tools, phases: Phases, reason: str, *, wait: Callable[[], tuple[str, ...]] | None = None) -> None:
-    """Run the site's drain command, if any, and wait until ``wait`` returns no users. Raises ``HostError``."""
+    """Run the site's drain command, if any, and call ``wait`` until it returns no users.
+
+    Raises ``HostError`` if the command fails, or if users remain after its time limit.
+    """
     hooks = tools.hooks
     if hooks is None:
         return
@@ -68,7 +76,7 @@ def drain(tools: Tools, phases: Phases, reason: str, *, wait: Callable[[], tuple
 
 
 def keep_away(tools: Tools, phases: Phases, reason: str) -> None:
-    """Drain a host, unless it is already drained. Raises ``HostError``."""
+    """Drain the host, unless it is already drained. Raises ``HostError`` if the drain command fails."""
     with tools.connect() as shell:
         facts = ask(shell, (hostdrained.DRAINED,), timeout_s=usage.PROBE_TIMEOUT_S)
     if hostdrained.drained(facts) is None:
@@ -76,7 +84,7 @@ def keep_away(tools: Tools, phases: Phases, reason: str) -> None:
 
 
 def context(tools: Tools, reason: str) -> draining.Context:
-    """Values for the site's drain and return commands."""
+    """Return the values that the site's drain and return commands receive."""
     return draining.Context(tools.target.name, reason, tools.run.id, tools.run.stamp.operator)
 
 

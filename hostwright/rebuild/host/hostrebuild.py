@@ -64,7 +64,7 @@ class HostRebuild:
         return self._tools.target.name
 
     def diagnose(self) -> Decision:
-        """Diagnose the host and decide how to rebuild it, without a change. Stops the clock until ``run``."""
+        """Diagnose the host and decide how to rebuild it, without a change. The clock then stops until ``run``."""
         decision = decide(self._look(), self._start)
         self._phases.rest()
         return decision
@@ -81,10 +81,10 @@ class HostRebuild:
         return self._probed.diagnosis
 
     def run(self, decision: Decision) -> Rebuild:
-        """Carry out the decided repair, and those that follow if it fails; return the record.
+        """Carry out the repair in ``decision``, and further repairs if it fails; return the record of the rebuild.
 
-        The record contains all errors except two: ``Stopped`` by the operator, and ``Locked``, if a lock prevents the
-        first repair. Then nothing is changed or recorded.
+        The record contains the error of a failed rebuild. Two errors are raised instead, without a record: ``Stopped``
+        if the operator stops the run, and ``Locked`` if a lock prevents the first repair.
         """
         try:
             outcome, sentence = self._run(decision)
@@ -99,7 +99,11 @@ class HostRebuild:
         return self._record(outcome, sentence)
 
     def _run(self, first: Decision) -> tuple[Outcome, str]:
-        """Carry out repairs until one succeeds; return the outcome and a sentence. Raises the last error."""
+        """Carry out the repair in ``first`` and those that follow until one succeeds.
+
+        Returns the outcome, and a sentence about it or an empty text. Raises ``HostError`` if no repair succeeds, or
+        the next one is refused.
+        """
         if self._phases.go_on() > FRESH_S:
             first = self._as_it_is_now(first)
         decision = first
@@ -120,9 +124,10 @@ class HostRebuild:
         )
 
     def _as_it_is_now(self, shown: Decision) -> Decision:
-        """Decide again from a new diagnosis: the repair that was shown, or ``nothing`` if none is needed any more.
+        """Diagnose the host again, and return a decision for the method of ``shown``, or for ``nothing``.
 
-        Raises ``Refused`` if the host now needs another repair than the operator was shown.
+        ``shown`` is the decision that the operator saw; ``nothing`` is the method if no repair is needed any more.
+        Raises ``Refused`` if the host now needs another repair.
         """
         now = decide(self._look(), self._start)
         if now.way == shown.way:
@@ -144,7 +149,10 @@ class HostRebuild:
             freeing.free(self._tools, self._phases, DISTURBS[way], boots=way != "reinstall")
 
     def _took(self, decision: Decision) -> bool:
-        """Carry out one repair; return whether the host is in service. If not, it must be diagnosed again."""
+        """Carry out the repair in ``decision``; return whether the host is back in service.
+
+        If it is not, it must be diagnosed again.
+        """
         self._went_down = False
         try:
             return self._take(decision.way, decision)
@@ -184,7 +192,7 @@ class HostRebuild:
         return True
 
     def _require_files(self) -> None:
-        """Raise ``ArtifactError`` if this machine lacks a file, before layers are removed."""
+        """Raise ``ArtifactError`` if this machine lacks an artifact of the host. Called before layers are removed."""
         target = self._tools.target
         if read_file_settings(target.host).way != DIRECT:
             for artifact in target.files_for(self._probed.facts if self._probed else None):
@@ -199,7 +207,7 @@ class HostRebuild:
         self._verify()
 
     def _converge(self, desired: Desired, phase: Phase) -> None:
-        """Bring the host to these states. Reboots count as the phase ``reboot`` and not as ``phase``."""
+        """Bring the host to the states ``desired``. The time counts as ``phase``, that of reboots as ``reboot``."""
         target = self._tools.target
         host = applying.HostApply(self._tools.run, applying.HostJob(target, desired, rebuilds=True))
         try:
@@ -239,21 +247,21 @@ class HostRebuild:
                 raise
 
     def _keep_away(self, reason: str) -> None:
-        """Drain the host; if that fails, only add a note."""
+        """Drain the host because of ``reason``; if draining fails, only emit a note."""
         try:
             freeing.keep_away(self._tools, self._phases, reason)
         except HostError as error:
             self._emit(events.Note(self.name, f"the host could not be drained: {error.sentence}"))
 
     def _power(self, way: Way, decision: Decision) -> None:
-        """Switch the power or reboot, and wait until the host answers with another boot id."""
+        """Switch the host's power or reboot the host, and wait until it answers with another boot ID."""
         before = self._probed.diagnosis.boot_id if self._probed else ""
         self._begin()
         powering.switch(self._tools, self._phases, way, by_bmc=decision.by != "ssh", boot_id=before)
         self._half_done = False
 
     def _begin(self) -> None:
-        """Record that an order has begun, so that a host that does not answer again is locked."""
+        """Record that a power switch or reinstallation begins. If the host does not answer again, it is locked."""
         self._half_done = True
 
     def _trust(self) -> None:
@@ -265,7 +273,7 @@ class HostRebuild:
     def _back_to_work(self, *, changed: bool) -> None:
         """Run the site's command that returns the host to service, if the host is drained or ``changed``.
 
-        A changed host may need it without a drain, because a scheduler may have marked it as down.
+        A changed host may need the command even without a drain, because a scheduler may have marked the host as down.
         """
         hooks = self._tools.hooks
         facts = self._probed.facts if self._probed else None
@@ -318,9 +326,9 @@ REASON_CHARACTERS = 200  #: maximum number of characters of the reason in a lock
 
 
 def keep_locked(tools: Tools, reason: str, *, answers: bool) -> str:
-    """Lock a host: on the host if it ``answers``, else on this machine.
+    """Lock a host because of ``reason``: on the host if it ``answers``, else on this machine.
 
-    Returns a sentence with the reason and the place of the lock, or with the error. Never raises.
+    Returns a sentence with the reason and the place of the lock, or with the error. Never raises an error.
     """
     now = datetime.now(UTC).replace(microsecond=0)
     name = tools.target.name

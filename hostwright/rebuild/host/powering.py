@@ -16,9 +16,10 @@ class OrderFailed(HostError):
 
 
 def switch(tools: Tools, phases: Phases, way: Way, *, by_bmc: bool, boot_id: str) -> None:
-    """Carry out ``power on`` or ``power cycle``; return when the host answers with another boot id than ``boot_id``.
+    """Power the host on or power-cycle it, as ``way`` says; return when it answers with another boot ID.
 
-    Raises ``OrderFailed`` if the BMC fails, and ``HostError`` if the host does not answer in time.
+    ``boot_id`` is the former boot ID. Without ``by_bmc``, a power cycle is a reboot over SSH. Raises ``OrderFailed`` if
+    the BMC fails, and ``HostError`` if the host does not answer in time.
     """
     if not by_bmc and way == "power cycle":
         with phases.phase("reboot"):

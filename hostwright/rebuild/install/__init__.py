@@ -1,1 +1,1 @@
-"""Installation of a new operating system on a host: seeds for installers, servers of seeds, and new host keys."""
+"""Installation of a new operating system on a host: seeds (files for installers), their servers, and host keys."""

@@ -1,7 +1,7 @@
-"""Installation of a new operating system on one host: by Hostwright's seed over its BMC, or by the site's command.
+"""Installation of a new operating system on one host: with a seed over its BMC, or by the site's command.
 
-This machine generates the new host key and delivers it with the seed, so that it is known before the host first
-answers. It replaces the old key in known_hosts once the host presents it.
+A seed is the installer's settings and the new host key. This machine generates the key, so that it is known before the
+host first answers. The new key replaces the old one in known_hosts once the host presents it.
 """
 
 from __future__ import annotations
@@ -61,13 +61,14 @@ class Installer:
 
     @cached_property
     def means(self) -> Means:
-        """The inventory's settings for the host's rebuild."""
+        """Settings in the inventory for the host's rebuild."""
         return read_means(self.target.host)
 
     def __call__(self, reason: str, phases: Phases, begun: Callable[[], None]) -> None:
-        """Reinstall the host, and record its new key; return when SSH answers with that key.
+        """Reinstall the host and record its new host key; return when a login over SSH succeeds with that key.
 
-        ``begun`` is called before the first change. Raises ``HostError`` with the last observation.
+        ``reason`` is passed to the site's command. ``begun`` is called before the first change. Raises ``HostError`` if
+        the installation fails, or does not end in time.
         """
         if install := self.means.install:
             self._by_seed(install, phases, begun)
@@ -77,7 +78,7 @@ class Installer:
             raise HostError(self.target.name, "no reinstall is configured for the host; set hostwright_install")
 
     def finish(self) -> None:
-        """Complete an interrupted installation: if the host still uses the seed's key, replace it by a new one."""
+        """Complete an interrupted installation: if the host still uses the seed's host key, replace it by a new one."""
         name = self.target.name
         seeded = pending.recall(name)
         if seeded is None:
@@ -111,9 +112,9 @@ class Installer:
     def _start_installer(
         self, install: Install, place: Place, seed: Seed, phases: Phases, begun: Callable[[], None]
     ) -> float:
-        """Boot the installer, and wait until it has fetched its seed; return the clock time of power-on.
+        """Boot the installer, and wait until it has fetched ``seed``; return the clock time of power-on.
 
-        Otherwise the BMC is set to boot from the disk again, so that no later boot wipes the disk.
+        If it does not fetch the seed, the BMC is set to boot from the disk again, so that no later boot wipes the disk.
         """
         ordered = False
         try:
@@ -197,11 +198,12 @@ class Installer:
         before: HostKey | None = None,
         stopped: Callable[[], str] = lambda: "; what its reinstall command started continues by itself",
     ) -> None:
-        """Wait until the host presents its new key, and record the key.
+        """Wait until the host presents its new host key, and record the key in known_hosts.
 
-        ``wanted`` are the keys that were delivered to the host; ``None`` if the console must confirm any key that is
-        neither recorded nor ``before``. Old and unknown keys do not end the wait. ``timeout_s`` counts from
-        ``began_s``, by default from the call. ``stopped`` returns the text for a stop by the operator.
+        ``wanted`` are the keys that were delivered to the host; ``None`` if the console must confirm the new key.
+        ``before`` is the key that the host presented before the installation. This key, recorded keys and unconfirmed
+        keys do not end the wait. ``timeout_s`` counts from the clock time ``began_s``, by default from the call.
+        ``stopped`` returns the end of the error text for a stop by the operator.
         """
         name, options = self.target.name, self.target.options
         old = {entry.blob for entry in known(self.target.host, options)}
@@ -227,9 +229,10 @@ class Installer:
         self.run.emit(Note(name, f"the new host key {keys[0]} is recorded in {', '.join(map(str, replaced.files))}"))
 
     def _from_console(self, shown: HostKey) -> tuple[list[HostKey], str]:
-        """Host keys that the console prints, and a text about them for messages.
+        """Return the host keys that the console's command prints, and a text about them for messages.
 
-        Empty if the command fails: during an installation the console may print no keys, or the installer's.
+        ``shown`` is the key that the host presents. If the command fails, no keys are returned: during an installation
+        the console may print no keys, or the installer's. Raises ``HostError`` if no command is configured.
         """
         command = self.means.console_command
         if not command:
@@ -258,7 +261,10 @@ class Installer:
         )  # fmt: skip
 
     def _rotate(self, shell: RootShell, seeded: HostKey) -> None:
-        """Replace the host's key, which others may have read in the seed on the network; if that fails, add a note."""
+        """Replace the host key ``seeded``, which others may have read in the seed on the network.
+
+        If that fails, only emit a note.
+        """
         name = self.target.name
         try:
             made = rotate(shell, self.target.host, self.target.options, seeded, self.clock)
@@ -269,7 +275,10 @@ class Installer:
             self.run.emit(Note(name, f"the host generated the host key {made}, which is now the only recorded key"))
 
     def _require_system(self, shell: RootShell, install: Install) -> None:
-        """Raise ``HostError`` if the site's PXE chose to install another system or release."""
+        """Raise ``HostError`` if the installed system or release is not the one in the settings ``install``.
+
+        The site's PXE or image may have chosen another one.
+        """
         name = self.target.name
         answers = os_release(ask(shell, (OS_RELEASE,), timeout_s=LOOK_TIMEOUT_S))
         system, release = (printable(answers.get(key, ""))[:SHOWN] for key in ("ID", "VERSION_ID"))

@@ -1,4 +1,4 @@
-"""Records of hosts that still use the host key of a seed, which others may have read.
+"""Records of hosts that still use the host key from their installer's files (seed), which others may have read.
 
 After an interrupted installation, the host's next rebuild replaces this key.
 """
@@ -16,7 +16,7 @@ FOLDER = Path("seeds", "given")
 
 
 def remember(host: str, seeded: HostKey) -> None:
-    """Record the key of a host's seed. Raises ``HostError`` if the record cannot be written."""
+    """Record ``seeded``, the host key in the seed of ``host``. Raises ``HostError`` if the record cannot be written."""
     file = _file(host)
     try:
         make_folder(file.parent)
@@ -27,7 +27,7 @@ def remember(host: str, seeded: HostKey) -> None:
 
 
 def recall(host: str) -> HostKey | None:
-    """Key of the host's last seed, which it may still use; ``None`` without a readable record."""
+    """Host key in the last seed of ``host``, which the host may still use; ``None`` without a readable record."""
     try:
         return HostKey.parse(_file(host).read_text("ascii"))
     except (OSError, ValueError):
@@ -35,7 +35,7 @@ def recall(host: str) -> HostKey | None:
 
 
 def forget(host: str) -> None:
-    """Delete the record of a host that has replaced the seed's key."""
+    """Delete the record of ``host``, which no longer uses the host key from its seed."""
     _file(host).unlink(missing_ok=True)
 
 

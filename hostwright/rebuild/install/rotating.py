@@ -1,6 +1,6 @@
-"""Replacement of a host key from a seed, which others may have read on the network.
+"""Replacement of a host key from an installer's files (seed), which others may have read on the network.
 
-Meanwhile, known_hosts has both keys, so that another run can complete an interrupted replacement.
+During the replacement, known_hosts has both keys, so that another run can complete it after an interruption.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ POLL_S = 1.0
 def rotate(
     shell: RootShell, target: Target, options: Options, seeded: HostKey, clock: Clock, *, key: str = KEY, pid: str = PID
 ) -> HostKey:
-    """Generate a new key on the host, and record it in place of the seed's key; return the new key.
+    """Generate a new host key on the host ``target``, record it in place of ``seeded``, and return it.
 
-    Raises ``HostError``. Then either no new key is recorded, or both keys are and the message has the fix.
+    ``seeded`` is the key from the host's seed. Raises ``HostError`` if the host cannot generate or use a new key. Then
+    either the new key is not recorded, or both keys are and the message has the fix.
     """
     script = sh_file(__file__, "newkey.sh", key=key, seeded=seeded.line)
     output = shell.run(script, timeout_s=STEP_TIMEOUT_S, failure="it cannot generate its own host key")

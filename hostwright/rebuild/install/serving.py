@@ -1,4 +1,7 @@
-"""Seed servers of one run, one for each address and port. A server starts when the first host needs it."""
+"""Servers of seeds (files for installers) in one run, one for each address and port.
+
+A server starts when the first host needs it.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ PLAIN = (
 class Place:
     """Where one host's seed is served: at ``url``, which is empty if the site's command needs no seed.
 
-    With an ``authority``, the seed is served over HTTPS.
+    With an ``authority`` for certificates, the seed is served over HTTPS.
     """
 
     host: str
@@ -36,7 +39,7 @@ class Place:
     authority: Authority | None = None
 
     def publish(self, seed: Seed) -> None:
-        """Start to serve the seed."""
+        """Start to serve ``seed`` below ``url``."""
         if self.server is not None:
             self.server.publish(self.host, seed, only_from=self.only_from)
 
@@ -49,7 +52,7 @@ class Place:
         return self.server.withdraw(self.host) if self.server is not None else frozenset()
 
     def on_the_wire(self, seed: Seed) -> str:
-        """Note for the operator on who can read and change the seed in transit, and how to prevent that."""
+        """Text for the operator: who can read and change ``seed`` in transit, and how to prevent that."""
         if self.authority:
             part = self.authority.part
             return (
@@ -60,7 +63,7 @@ class Place:
         return PLAIN
 
     def came(self) -> str:
-        """Text for a message about clients that requested the seed but did not receive it, or empty."""
+        """Text for an error about clients that requested the seed but did not receive it; empty if there are none."""
         if self.server is None:
             return ""
         if others := ", ".join(sorted(self.server.refused(self.host))):
@@ -71,7 +74,7 @@ class Place:
 
 
 class SeedServers:
-    """Starts seed servers at the addresses in the inventory, and stops them when the context ends."""
+    """Starts seed servers at the addresses from the inventory, and stops them when the context ends."""
 
     def __init__(self) -> None:
         self._open = ExitStack()
@@ -86,7 +89,7 @@ class SeedServers:
 
     @contextmanager
     def place(self, host: str, settings: Install | Reinstall) -> Iterator[Place]:
-        """Context manager for the ``Place`` of a host's seed. When it ends, the seed is no longer served."""
+        """Reserve a URL for the seed of ``host`` during the context. Afterwards the seed is no longer served."""
         if not settings.serve:
             yield Place(host)
             return

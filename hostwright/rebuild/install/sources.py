@@ -1,7 +1,7 @@
-"""Confirmation by another source that the key which a host presents is genuine.
+"""Confirmation by another source that the host key which a host presents is genuine.
 
 The sources in order are a fingerprint from the operator, the host's console, and a question to the operator. The first
-available source decides; after a refusal, the later ones are not queried.
+available source decides; if it refuses the key, the later sources are not queried.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ OPERATOR = "the operator's answer"
 
 @dataclass(frozen=True, slots=True)
 class Confirmed:
-    """Confirmed keys of a host, the presented key first; ``source`` is GIVEN, CONSOLE or OPERATOR."""
+    """Confirmed keys of a host, the presented key first. ``source`` is ``GIVEN``, ``CONSOLE`` or ``OPERATOR``."""
 
     keys: tuple[HostKey, ...]
     source: str
@@ -44,9 +44,9 @@ class Confirmed:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Sources of confirmation: a fingerprint, the console's command, and a function that asks the operator.
+    """Sources that confirm a host key: a fingerprint, a command that prints the console's keys, and a question.
 
-    A source is not available if it is empty or ``None``.
+    A source is not available if it is empty or ``None``. ``ask`` asks the operator the question.
     """
 
     fingerprint: str = ""
@@ -55,7 +55,7 @@ class Sources:
 
 
 def read_fingerprint(text: str) -> str:
-    """Return a fingerprint from the command line if it is valid. Raises ``InputError``."""
+    """Return ``text`` from the command line. Raises ``InputError`` if it is not a SHA-256 fingerprint of a key."""
     if not _FINGERPRINT.fullmatch(text):
         raise InputError(
             f"found {text[:80]!r}, expected SHA256: and 43 characters, as the host's console shows it "
@@ -66,9 +66,9 @@ def read_fingerprint(text: str) -> str:
 
 
 def read_console_command(host: Host) -> str:
-    """Command in the inventory that prints a host's public keys from its console, or empty.
+    """Command in the inventory that prints the public keys of ``host`` from its console, or empty.
 
-    Raises ``InputError`` with all mistakes.
+    Raises ``InputError`` with all invalid variables.
     """
     given = {name: value for name in host.vars if name.startswith(_ALIKE) and (value := host.get(name)) is not None}
     wrong = {name: sentence for name, value in given.items() if (sentence := _wrong(name, value))}
@@ -116,7 +116,7 @@ def confirm(host: Host, offered: HostKey, before: Sequence[KnownHost], sources: 
 
 
 def console_keys(host: Host, command: str) -> tuple[HostKey, ...]:
-    """Run the console's command on this machine; return the public keys that it prints.
+    """Run ``command``, which queries the console of ``host``, on this machine; return the printed public keys.
 
     Raises ``Refused`` if the command fails, or prints no keys or text other than keys.
     """

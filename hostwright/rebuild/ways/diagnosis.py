@@ -33,12 +33,13 @@ _OUR_NETWORK = (errno.ENETUNREACH, errno.ENETDOWN)  #: error numbers for a missi
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """State of a host before a decision. ``sentence`` is the error of its probes, ``power_sentence`` that of its BMC.
+    """State of a host, from which the method of its rebuild is chosen.
 
-    ``power`` is ``None`` if the inventory has no BMC. ``audit`` and ``plan`` are ``None`` if the host could not be
-    probed. ``history`` has the host's rebuilds within ``LATELY``, in any order, and ``tried`` the methods of the
-    current rebuild. ``treatments`` maps the names of known failures to treatments. ``running`` are the users at work on
-    the host, and ``disturbed`` the users whom ``plan`` would disturb.
+    ``sentence`` is the error of the host's probes, ``power_sentence`` that of its BMC. ``power`` is ``None`` if the
+    inventory has no BMC. ``audit`` and ``plan`` are ``None`` if the host could not be probed. ``history`` has the
+    host's rebuilds within ``LATELY``, in any order, and ``tried`` the methods of the current rebuild. ``treatments``
+    maps the names of known failures to treatments. ``running`` are the users at work on the host, and ``disturbed`` the
+    users whom ``plan`` would disturb.
     """
 
     host: str
@@ -68,7 +69,7 @@ class Diagnosis:
 
     @property
     def foreign_bmc(self) -> bool:
-        """Whether the host answers at its address while its BMC reports off.
+        """Whether the host answers at its address while its BMC reports that the host is off.
 
         The BMC then belongs to another host, whose power must not be cut.
         """
@@ -76,12 +77,12 @@ class Diagnosis:
 
     @property
     def usable_bmc(self) -> bool:
-        """Whether the BMC can switch the power."""
+        """Whether the BMC can switch the power of this host."""
         return self.power not in (None, "unknown") and not self.foreign_bmc
 
     @property
     def read(self) -> HostAudit | None:
-        """The audit, if the host could be probed."""
+        """The host's audit; ``None`` if the host could not be probed."""
         return self.audit if self.audit is not None and self.audit.status != "unread" else None
 
     @property
@@ -91,13 +92,13 @@ class Diagnosis:
 
     @property
     def reboots(self) -> bool:
-        """Whether the plan includes a reboot."""
+        """Whether the provisioning plan includes a reboot."""
         after = (isinstance(change, Deferred) and change.until == "reboot" for change in self.changes)
         return any(isinstance(change, Reboot) for change in self.changes) or any(after)
 
     @property
     def changes(self) -> tuple[Planned, ...]:
-        """Planned changes: the host's differences from the stack."""
+        """Changes in the provisioning plan, which are the host's differences from its stack."""
         return self.plan.changes if self.plan else ()
 
     @property
@@ -107,12 +108,12 @@ class Diagnosis:
 
     @property
     def refusals(self) -> tuple[str, ...]:
-        """Reasons why the stack is refused on this host, without lack of disk space, which can be freed."""
+        """Reasons why the host cannot get its stack, except lack of disk space, which can be freed."""
         return tuple(refusal.sentence for refusal in self._refused if refusal.rule != room.RULE)
 
     @property
     def no_room(self) -> tuple[str, ...]:
-        """Reasons why the stack is refused on this host because of lack of disk space."""
+        """Reasons why the host cannot get its stack because of lack of disk space."""
         return tuple(refusal.sentence for refusal in self._refused if refusal.rule == room.RULE)
 
     @property
@@ -121,9 +122,9 @@ class Diagnosis:
 
 
 def reach_of(error: HostwrightError | None) -> Reach:
-    """Convert the error of connecting and probing (``None`` for success) to the ``Reach`` of the host.
+    """Convert ``error``, raised while connecting to a host or probing it, to the ``Reach`` of the host.
 
-    An error of this machine or of a jump host is ``no way``: it must not lead to a power cycle.
+    ``None`` means success. An error of this machine or of a jump host is ``no way``: it must not lead to a power cycle.
     """
     match error:
         case None:
@@ -140,7 +141,7 @@ def reach_of(error: HostwrightError | None) -> Reach:
 
 
 def _on_the_way(error: HostError) -> bool:
-    """Whether the error is not of the host, but of a jump host, the name service or this machine's network."""
+    """Whether ``error`` is about a jump host, the name service or this machine's network, and not about the host."""
     if error.sentence.startswith("its jump host"):
         return True
     return any(

@@ -1,4 +1,4 @@
-"""Hardware failures in the diagnosis of a host, with their treatment and number of repetitions. Pure functions."""
+"""Hardware failures in the diagnosis of a host, and how often each was already treated. Pure functions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hostwright.rebuild.ways.diagnosis import Diagnosis
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A hardware failure. ``key`` is the name of the known failure or of one of its cases.
+    """A hardware failure of a host. ``key`` is the name of the known failure or of one of its cases.
 
     ``text`` is a sentence with untrusted text from the host. ``times`` is the number of recent power cycles and reboots
     for the same failure.
@@ -26,12 +26,12 @@ class Broken:
 
     @property
     def spent(self) -> bool:
-        """Whether people must act, because no rebuild fixes the failure or enough were tried."""
+        """Whether people must act, because no rebuild fixes the failure or enough power cycles were tried."""
         return self.cure.way == "hand over" or self.times >= self.cure.tries
 
 
 def broken(diagnosis: Diagnosis) -> tuple[Broken, ...]:
-    """Hardware failures of a host, without those that are consequences of another failure which can be treated."""
+    """Return the hardware failures of a host, without consequences of another failure that can be treated."""
     failures = [failure for finding in diagnosis.findings for failure in _broken(diagnosis, finding)]
     explained = {key for failure in failures if not failure.spent for key in failure.cure.explains}
     return tuple(failure for failure in failures if failure.key not in explained)
@@ -54,7 +54,7 @@ def _one(diagnosis: Diagnosis, key: str, cure: Hardware, text: str) -> Broken:
 
 
 def _cycles(rebuild: Rebuild) -> int:
-    """Number of power cycles in an earlier rebuild; 0 if no boot followed, because the BMC refused the order."""
+    """Number of power cycles in ``rebuild``; 0 if no boot followed, because the BMC refused the order."""
     booted = any(name == "reboot" for name, _ in rebuild.phases)
     return rebuild.ways.count("power cycle") if booted else 0
 

@@ -24,7 +24,7 @@ class Means:
 
 
 def read_means(host: Host) -> Means:
-    """Read the settings of a host. Raises ``InputErrors`` with all mistakes and their places."""
+    """Read the settings for the rebuild of ``host``. Raises ``InputErrors`` with all invalid settings."""
     if not _gives(host, "hostwright_"):
         return Means(None, None, None, "")
     mistakes = Mistakes()
@@ -49,9 +49,9 @@ def read_means(host: Host) -> Means:
 
 
 def _gives(host: Host, beginning: str) -> bool:
-    """Whether the inventory has variables with this prefix for the host.
+    """Whether the inventory has variables for ``host`` whose names start with ``beginning``.
 
-    Most hosts have none; they need no slow imports of the readers.
+    Most hosts have none. The modules that read such variables are slow to import, and are not imported then.
     """
     return any(name.startswith(beginning) for name in host.vars)
 

@@ -27,7 +27,7 @@ BOOT_ID = Probe("cat /proc/sys/kernel/random/boot_id")
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """How to open a host's BMC (``None`` if it has none), and how the host can be reinstalled."""
+    """Function that opens a host's BMC (``None`` without a BMC), and method by which the host can be reinstalled."""
 
     open_bmc: Callable[[], Controller] | None
     reinstall: Reinstall
@@ -35,7 +35,7 @@ class Ways:
 
 @dataclass(frozen=True, slots=True)
 class ProbedHost:
-    """Diagnosis of a host, and the facts behind it.
+    """Diagnosis of a host, and the ``facts`` from which it was made.
 
     If the host could not be probed, ``facts`` is ``None`` and ``error`` is the reason.
     """
@@ -53,7 +53,7 @@ def probe_host(
     history: tuple[Rebuild, ...] = (),
     tried: tuple[Way, ...] = (),
 ) -> ProbedHost:
-    """Probe a host over SSH and through its BMC; the result includes errors.
+    """Probe the host ``target`` over SSH and through its BMC; the result includes errors.
 
     ``history`` are earlier rebuilds of this host, and ``tried`` the methods that the current rebuild has carried out.
     Raises ``Stopped`` if the operator stops the run.
@@ -95,7 +95,7 @@ def _facts(target: TargetHost, connect: Callable[[], RootShell]) -> tuple[Facts 
 
 
 def _power(ways: Ways) -> tuple[Power | None, str]:
-    """Query the BMC for the power state; return the state, or the error text.
+    """Query the host's BMC; return the power state, and the error text or an empty text.
 
     A host that answers is queried too: if its BMC reports "off", the inventory names the wrong BMC.
     """

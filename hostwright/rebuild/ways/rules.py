@@ -31,7 +31,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule for one method. It applies if ``why`` yields reasons. ``source`` is the justification of the rule.
+    """A rule that chooses the method ``way`` if ``why`` yields reasons. ``source`` is the justification of the rule.
 
     ``refuses``: Hostwright can do nothing for the host, and the reasons explain why. ``gently``: the power cycle may be
     a reboot. ``cleans``: Hostwright's old files are first deleted from the host, to free disk space.
@@ -47,7 +47,7 @@ class Rule:
 
 
 def people(diagnosis: Diagnosis) -> Iterator[Reason]:
-    """Reasons to hand the host over: failures about which people must decide, with the decision to make."""
+    """Yield reasons to hand the host over: failures about which people must decide, with the decision to make."""
     for finding, _ in _treated(diagnosis, ForPeople):
         if finding.grave:
             yield Reason(f"{finding.cause}: {finding.cure}", finding.rule)
@@ -127,7 +127,7 @@ def _hardware(diagnosis: Diagnosis) -> Iterator[Reason]:
 
 
 def _power_cycle(diagnosis: Diagnosis) -> Iterator[Reason]:
-    """Reasons for a power cycle if at least one failure requires that the power is cut; else none."""
+    """Yield all hardware failures if at least one requires that the power is cut; else nothing."""
     seen = broken(diagnosis)
     if any(not failure.cure.gently for failure in seen):
         yield from (Reason(failure.text, failure.key) for failure in seen)
@@ -206,7 +206,10 @@ def _in_vain(diagnosis: Diagnosis) -> Iterator[Reason]:
 
 
 def _not_verified(diagnosis: Diagnosis) -> Iterator[Reason]:
-    """Failed checks of a host without differences. ``relayer`` is not chosen, because a scheduler may be the cause."""
+    """Yield a reason to hand over a host that matches its stack, but fails its checks or cannot return to service.
+
+    ``relayer`` is not chosen, because a scheduler may be the cause.
+    """
     if "nothing" in diagnosis.tried:
         yield Reason("the host matches its stack, but checks fail or it cannot return to service; see the failures")
 

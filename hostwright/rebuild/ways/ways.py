@@ -67,8 +67,8 @@ def decide(diagnosis: Diagnosis, start: Way | None = None) -> Decision:
     """Choose the least invasive method that can work for this host, or the method ``start`` (``--from``).
 
     A new operating system is installed only if the inventory has settings for that. ``start`` is chosen even for broken
-    hardware. Before ``start``, a silent host is powered on, and a changed host key is confirmed. Once ``start`` has
-    been tried, it has no further effect.
+    hardware. Before ``start``, a host that does not answer is powered on, and a changed host key is confirmed. Once
+    ``start`` has been tried, it has no further effect.
     """
     if start is None or start in diagnosis.tried:
         return _by_rules(diagnosis)
@@ -93,7 +93,7 @@ def decide_again(
     """Choose the next method of a rebuild after one has failed; ``diagnosis.tried`` has the methods so far.
 
     The operator has seen only the decision ``first``. Therefore a reinstall, or a power cycle after a repair of layers,
-    is chosen only if ``first`` announced it. A host that became silent during a repair is left unchanged, because its
+    is chosen only if ``first`` announced it. A host that stops answering during a repair is left unchanged, because its
     jobs probably continue, unless it ``went_down`` for a reboot.
     """
     worked_on = _LAYERS & set(diagnosis.tried)
@@ -158,9 +158,9 @@ def _made(
 
 
 def _escalation(diagnosis: Diagnosis, way: Way) -> tuple[Way, ...]:
-    """Methods that may follow if the method ``way`` fails.
+    """Return the methods that may follow if the method ``way`` fails.
 
-    ``reinstall`` may follow only for a silent host: the disks of a host that answers may have data that people need.
+    ``reinstall`` may follow only for a host that does not answer: the disks of others may have data that people need.
     """
     wipes = diagnosis.reach == "silent" and diagnosis.can_reinstall and diagnosis.usable_bmc
     wipe: tuple[Way, ...] = ("reinstall",) if wipes else ()
@@ -173,7 +173,10 @@ def _escalation(diagnosis: Diagnosis, way: Way) -> tuple[Way, ...]:
 
 
 def _forbids(diagnosis: Diagnosis, start: Way, own: Decision) -> Decision | None:
-    """Decision that refuses the requested method ``start``; ``None`` if ``start`` can be carried out."""
+    """Return the decision that refuses the requested method ``start``, or ``None`` if the method can be carried out.
+
+    ``own`` is the decision that the rules make without ``start``.
+    """
     if start != "reinstall":
         if diagnosis.reach != "answers" or diagnosis.read is None:
             return own if own.refusal or own.way in ("reinstall", "hand over") else None
@@ -204,7 +207,7 @@ def _said_of_hardware(diagnosis: Diagnosis) -> tuple[str, ...]:
 
 
 def _instead(own: Decision, start: Way) -> tuple[str, ...]:
-    """Reasons of the rules' decision ``own``, with its method if that is not the requested ``start``."""
+    """Return the reasons of ``own``, the decision without ``--from``, and its method if it is not ``start``."""
     if own.way == start:
         return own.reasons
     return (f"without --from it would be {own.way}: {'; '.join(own.reasons)}",)

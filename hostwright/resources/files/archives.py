@@ -1,7 +1,7 @@
 """Archives unpacked into shared directories, and single files that are copies of an artifact.
 
-The host records the unpacked files (kind, size, time, path, target of a link). A check is one ``find`` that reports
-only differences: nothing is hashed.
+A record on the host lists the unpacked files (kind, size, time, path, target of a link). A check is one ``find`` that
+reports only differences from the record: nothing is hashed.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class ArchiveUnpacked(Resource):
 
     @property
     def record(self) -> str:
-        """Path of the record on the host."""
+        """Path on the host of the record, which lists the unpacked files."""
         return f"{RECORDS}/{self.name}"
 
     @property
@@ -204,10 +204,11 @@ def _relink(entry: Entry) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NoStrayFiles(Resource):
-    """No file or link whose name matches ``names`` is in these directories, unless a package owns it.
+    """No stray file or link whose name matches ``names`` is in ``home`` or ``directories``.
 
-    Matching files are moved to ``/var/lib/hostwright/set-aside``, never deleted, and ``ldconfig`` runs. When the role
-    is removed, they are moved back.
+    A file is not stray if it matches ``right`` or a package owns it. Stray files are moved to
+    ``/var/lib/hostwright/set-aside``, never deleted, and ``ldconfig`` runs. When the role is removed, they are moved
+    back.
 
     >>> because = "the loader finds it first"
     >>> strays = NoStrayFiles("libtool.so*", "/opt/tool/lib", ("libtool.so.1",), ("/usr/lib",), because)

@@ -1,4 +1,4 @@
-"""Removal of an archive's files from shared directories; files that were moved aside for it are moved back."""
+"""Removal of an archive's files from shared directories. The files that the archive had replaced are moved back."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FILE_NAME = re.compile(r"(?!\.{1,2}$)[^/\0]+")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One file or link, from the record or from the host."""
+    """A file or link of an unpacked archive, as the record lists it or as it is on the host."""
 
     kind: str
     size: str
@@ -49,13 +49,13 @@ class Entry:
 
 
 def entries(text: str, sign: str) -> dict[str, Entry]:
-    """Entries from the lines of ``unpacked.sh``'s output that begin with ``sign``, by path."""
+    """Parse the lines of ``text``, the output of ``unpacked.sh``, that begin with ``sign``: path → entry."""
     rows = (line[1:].split("\t") for line in text.splitlines() if line.startswith(sign))
     return {row[3]: Entry(*row) for row in rows if len(row) == 5}
 
 
 def placed_before(name: str) -> str:
-    """Path of an empty file that exists if an archive of this name was unpacked on the host before.
+    """Path of an empty file that exists if an archive named ``name`` has ever been unpacked on the host.
 
     A file with the archive's bytes then belongs to Hostwright, even without a record.
     """
@@ -63,13 +63,13 @@ def placed_before(name: str) -> str:
 
 
 def keep_aside(entry: Entry) -> str:
-    """Command that copies whatever has replaced a recorded file or link, unless the bytes are the same."""
+    """Command that copies the file at the path of ``entry`` aside, unless it equals the archive's file."""
     return sh("keep_aside %s %s", entry.path, PurePosixPath(entry.path).parent / entry.target)
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveGone(RemovalState):
-    """The files and links in an archive's record are gone, with the record and the scratch directory.
+    """The files and links in the record of an unpacked archive are removed, with the record and the scratch directory.
 
     The record may be incomplete. A different file in the place of a recorded one is kept in
     ``/opt/hostwright/set-aside``.

@@ -20,7 +20,7 @@ OLDEST_BACK = sh_file(__file__, "sh/oldest_back.sh")
 
 
 def kept_aside(what: str, paths: Sequence[str]) -> tuple[str, ...]:
-    """Warning that people have replaced these files of ``what``, for a plan that replaces or removes them."""
+    """Warning for a plan that replaces or removes ``paths``, files of ``what`` that people changed: copies are kept."""
     if not paths:
         return ()
     return (
@@ -30,7 +30,7 @@ def kept_aside(what: str, paths: Sequence[str]) -> tuple[str, ...]:
 
 
 def stays(tree: str, paths: Sequence[str]) -> tuple[str, ...]:
-    """Warning that these files below ``tree`` are kept, for a plan that removes Hostwright's files there."""
+    """Warning for a plan that removes Hostwright's files below ``tree``: the other files there, ``paths``, are kept."""
     return (
         (f"files below {tree} that Hostwright did not write are left there: {few([*paths], NAMED)}",) if paths else ()
     )

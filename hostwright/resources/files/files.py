@@ -263,7 +263,7 @@ _WHY = {
 
 
 class FixedPass(Pass):
-    """Runs the shell function ``fixed`` once for the paths of many probes."""
+    """Combined probe: one call of the shell function ``fixed`` finds those of many paths that cannot be replaced."""
 
     def script(self, asked: Sequence[str]) -> str:
         return f"{_FIXED}fixed {words(tuple(asked))}"
@@ -277,13 +277,13 @@ _PASS = FixedPass()
 
 @lru_cache(maxsize=1024)
 def fixed_probe(path: str) -> Probe:
-    """Probe that prints why the file at a path cannot be replaced, or nothing if it can be."""
+    """Probe that prints why the file at ``path`` cannot be replaced, or nothing if it can be."""
     part = PassPart(_PASS, (path,), lambda found: Answer(0, found.get(path, "")))
     return Probe(_PASS.script([path]), root=True, part=part)
 
 
 def unless_fixed(change: Change, path: str, facts: Facts) -> Change | Refusal:
-    """Return ``change``, or a refusal if ``fixed_probe(path)`` reports that the file cannot be replaced."""
+    """Return ``change``, or a refusal if ``fixed_probe(path)`` reports that the file at ``path`` cannot be replaced."""
     kind, _, where = facts[fixed_probe(path)].strip().partition("\t")
     where = where.partition("\t")[0]
     if kind not in _WHY:

@@ -56,9 +56,9 @@ class KeysGone(RemovalState):
         return self._marked(change, mark.ok) if rest != have else change
 
     def _marked(self, change: Change | None, written_down: bool) -> Change | None:
-        """Add a command that creates the mark ``originals.changed(path)`` to the change.
+        """Return ``change`` with a command that first creates the marker file ``originals.changed(path)``.
 
-        ``RestartedAfter`` reads the mark, and restarts a service that reads the file only at start.
+        ``RestartedAfter`` reads the time of the marker file, and restarts a service that reads the file only at start.
         """
         if change is None:
             return None
@@ -67,7 +67,7 @@ class KeysGone(RemovalState):
         return replace(change, steps=tuple(replace(step, script=f"{head}\n{step.script}") for step in change.steps))
 
     def _forgotten(self) -> Change:
-        """Delete the record that Hostwright wrote the file, for a file without Hostwright's keys."""
+        """Change for a file without Hostwright's keys: delete only the record that Hostwright wrote the file."""
         step = Step(FORGET + sh("forget %s", self.path))
         return Change(f"file {self.path}", "another's", "as before: as it is", (step,))
 
@@ -86,7 +86,7 @@ class KeysGone(RemovalState):
 
 
 def _object(answer: Answer) -> dict[str, Any] | None:
-    """The JSON object in a file: ``{}`` for an empty file, ``None`` for any other content."""
+    """The JSON object in the file content ``answer``: ``{}`` for an empty file, ``None`` for any other content."""
     if not answer.ok or not answer.strip():
         return {}
     return json_object(answer.text)

@@ -34,7 +34,7 @@ class AtPath(NamedTuple):
 
 
 class StatPass(Pass):
-    """Runs ``stat`` once for the paths of many probes; links are not followed."""
+    """Combined probe for many paths: runs ``stat`` once, without following links."""
 
     fails_with = 1
 
@@ -42,7 +42,7 @@ class StatPass(Pass):
         return "stat -c '%n\n%F|%a|%U:%G\n%s\n%N' -- " + words((*asked, _ROOT))
 
     def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:
-        """Lines that ``stat`` printed for each existing path."""
+        """Path → line that ``stat`` printed for it; missing paths are left out."""
         lines = text.splitlines()
         rows = {lines[at]: "\n".join(lines[at : at + _LINES]) for at in range(0, len(lines), _LINES)}
         if _ROOT not in rows or len(lines) % _LINES or not rows.keys() <= {*asked, _ROOT}:
@@ -51,7 +51,7 @@ class StatPass(Pass):
 
 
 class SumPass(Pass):
-    """Runs ``sha256sum`` once for the files of many probes, whose arguments are ``SHA256:PATH``."""
+    """Combined probe for many files: runs ``sha256sum`` once. Each argument is ``SHA256:PATH``."""
 
     fails_with = 1
 
@@ -60,7 +60,7 @@ class SumPass(Pass):
         return "\n".join(["sha256sum -c <<'END'", *rows, "END"])
 
     def differing(self, word: str, /) -> str:
-        """Line that ``sha256sum`` prints for a file that differs or cannot be read."""
+        """Line that ``sha256sum`` prints if the file of the argument ``word`` has another SHA-256 or cannot be read."""
         return f"{word.partition(':')[2]}: FAILED"
 
     def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:
@@ -73,7 +73,10 @@ STATS, SUMS = StatPass(), SumPass()
 
 
 def seen(paths: Sequence[str], read: Callable[[Sequence[AtPath | None]], Answer | None]) -> PassPart:
-    """Part of ``STATS`` for these paths; ``read`` receives an ``AtPath`` for each, ``None`` for a missing path."""
+    """Part of the combined probe ``STATS`` for ``paths``.
+
+    ``read`` receives an ``AtPath`` for each path, ``None`` for a missing one.
+    """
 
     def answer(found: Mapping[str, str]) -> Answer | None:
         return read([_found(found[path]) if path in found else None for path in paths])
@@ -87,17 +90,20 @@ def _found(lines: str) -> AtPath:
 
 
 def shown(path: str) -> PassPart:
-    """Part of ``STATS`` whose answer is type, mode and owner, as ``stat -c '%F|%a|%U:%G'`` prints them."""
+    """Part of the combined probe ``STATS`` whose answer is type, mode and owner, as from ``stat -c '%F|%a|%U:%G'``."""
     return seen([path], lambda found: Answer(0, f"{found[0].shown}\n") if found[0] else _NO)
 
 
 def there(path: str) -> PassPart:
-    """Part of ``STATS`` that succeeds if anything is at the path, like ``test -e PATH || test -L PATH``."""
+    """Part of the combined probe ``STATS`` that succeeds if ``path`` exists, like ``test -e PATH || test -L PATH``."""
     return seen([path], lambda found: _YES if found[0] else _NO)
 
 
 def leads(path: str) -> PassPart:
-    """Part of ``STATS`` whose answer is a link's target or another file's type, like ``paths.instead_probe``."""
+    """Part of the combined probe ``STATS`` that answers with a link's target or another file's type.
+
+    The answer is like that of ``paths.instead_probe``.
+    """
 
     def read(found: Sequence[AtPath | None]) -> Answer | None:
         match found[0]:
@@ -113,12 +119,18 @@ def leads(path: str) -> PassPart:
 
 
 def directory(path: str) -> PassPart:
-    """Part of ``STATS`` that succeeds for a directory. No answer for a link: ``test -d`` would follow it."""
+    """Part of the combined probe ``STATS`` that succeeds if ``path`` is a directory.
+
+    A link gets no answer here, because ``test -d`` would follow it.
+    """
     return _unless_linked(path, lambda found: found.kind == "directory")
 
 
 def filled(path: str) -> PassPart:
-    """Part of ``STATS`` that succeeds for a non-empty file. No answer for a link: ``test -s`` would follow it."""
+    """Part of the combined probe ``STATS`` that succeeds if ``path`` is a non-empty file.
+
+    A link gets no answer here, because ``test -s`` would follow it.
+    """
     return _unless_linked(path, lambda found: found.size != "0")
 
 
@@ -136,7 +148,7 @@ def _unless_linked(path: str, test: Callable[[AtPath], bool]) -> PassPart:
 
 
 def link_without(path: str, other: str) -> PassPart:
-    """Part of ``STATS`` that succeeds if ``path`` is a link and nothing is at ``other``."""
+    """Part of the combined probe ``STATS`` that succeeds if ``path`` is a link and nothing is at ``other``."""
 
     def read(found: Sequence[AtPath | None]) -> Answer | None:
         link, beside = found
@@ -150,7 +162,10 @@ def link_without(path: str, other: str) -> PassPart:
 
 
 def holds(path: str, text: str) -> PassPart | None:
-    """Part of ``SUMS`` for a file with exactly this text; ``None`` if the text is empty or cannot be hashed."""
+    """Part of the combined probe ``SUMS`` that checks whether the file at ``path`` has exactly this ``text``.
+
+    ``None`` if the text is empty or cannot be hashed.
+    """
     if not text or "\0" in text:
         return None
     try:
@@ -166,5 +181,5 @@ def _digest(text: str) -> str:
 
 
 def has_sum(path: str, digest: str) -> PassPart:
-    """Part of ``SUMS`` for a file with this SHA-256, whose answer is the output of ``sha256sum < PATH``."""
+    """Part of the combined probe ``SUMS`` for a file with the SHA-256 ``digest``: answers like ``sha256sum < PATH``."""
     return PassPart(SUMS, (f"{digest}:{path}",), lambda found: Answer(0, f"{digest}  -\n") if found else None)

@@ -1,4 +1,4 @@
-"""Shared by all resources of paths: probes, short forms of their answers, and the script that writes a file."""
+"""Probes, short texts for plans, and the script that writes a file: shared by all states of files and links."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ COMPILED_REMOVED = "find %s -name __pycache__ -prune -exec rm -rf -- {} +"
 
 
 def instead_probe(path: str) -> Probe:
-    """Probe that prints the target of a link, or a key of ``INSTEAD``; it fails if nothing is at the path."""
+    """Probe that prints a link's target, ``/directory`` or ``/file``; it fails if nothing is at ``path``."""
     script = (
         "if [ -L %s ]; then readlink -- %s; elif [ -d %s ]; then echo /directory; elif [ -e %s ]; then echo /file\n"
     )
@@ -39,28 +39,28 @@ def instead_probe(path: str) -> Probe:
 
 
 def moved_aside(what: str, path: str) -> str:
-    """Warning that ``what``, which is at the path of a wanted link, is moved aside."""
+    """Warning that ``what``, which is at ``path`` where a link is wanted, is moved aside."""
     return f"{what} is moved to {ASIDE_NAME % path}, and is moved back on removal"
 
 
 def stat_probe(path: str) -> Probe:
-    """Probe that prints type, mode and owner (``regular file|644|root:root``); it fails if nothing is at the path."""
+    """Probe that prints type, mode and owner (``regular file|644|root:root``); it fails if nothing is at ``path``."""
     return Probe(sh("stat -c '%%F|%%a|%%U:%%G' -- %s", path), root=True, part=passes.shown(path))
 
 
 def there_probe(path: str) -> Probe:
-    """Probe that succeeds if anything is at a path, even a link whose target does not exist."""
+    """Probe that succeeds if anything is at ``path``, even a link whose target does not exist."""
     return Probe(sh("test -e %s || test -L %s", path, path), root=True, part=passes.there(path))
 
 
 def content_probe(path: str, wanted: str = "") -> Probe:
-    """Probe that prints a file, up to a limit well above the size of ``wanted``, the expected content."""
+    """Probe that prints the file at ``path``, up to a limit well above the size of its expected content, ``wanted``."""
     cap_bytes = max(PROBE_CAP_BYTES, 2 * len(wanted.encode()))
     return Probe(sh("cat -- %s", path), root=True, cap_bytes=cap_bytes, part=passes.holds(path, wanted))
 
 
 def unified(path: str, have: str, want: str, wanted_by: str = "stack") -> str:
-    """Unified diff between a file's text on the host and the wanted text, whose label is ``wanted_by``."""
+    """Unified diff from ``have``, the file's text on the host, to ``want``, whose label is ``wanted_by``."""
     lines = difflib.unified_diff(
         have.splitlines(keepends=True), want.splitlines(keepends=True), f"{path} (host)", f"{path} ({wanted_by})", n=2
     )
@@ -78,7 +78,7 @@ _STRICTER = (
 def write_script(
     path: str, content: str, *, mode: str, owner: str, check: str, backup: bool, stricter: bool = False
 ) -> str:
-    """Commands that write ``content`` to ``path`` atomically; in ``check``, ``%s`` stands for the new file's name.
+    """Commands that write ``content`` to ``path`` atomically. In the command ``check``, ``%s`` stands for the new file.
 
     ``stricter``: if root owns the present file, the new one keeps its owner and group, and gets no further permissions.
     A failed write leaves no temporary file.

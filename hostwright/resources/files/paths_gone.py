@@ -1,7 +1,7 @@
 """States for the removal of a role: each path is as it was before Hostwright's first change.
 
-On a host that an earlier version provisioned without the record of ``originals``, a file is removed only if its name or
-its bytes prove that Hostwright wrote it.
+On a host that an earlier version provisioned without the record of its original state (``originals``), a file is
+removed only if its name or its bytes prove that Hostwright wrote it.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ OUR_NAME = "hostwright"
 
 
 def as_file(content: bytes | str) -> str:
-    """Value of ``Original.ours`` for a file with this content."""
+    """Value of ``Original.ours``, which identifies Hostwright's own file, for a file with this ``content``."""
     data = content.encode() if isinstance(content, str) else content
     return f"file {hashlib.sha256(data).hexdigest()}"
 
 
 def as_link(target: str) -> str:
-    """Value of ``Original.ours`` for a symbolic link to this target."""
+    """Value of ``Original.ours``, which identifies Hostwright's own link, for a symbolic link to ``target``."""
     return f"link {target}"
 
 
 def leftovers(path: str) -> tuple[str, ...]:
-    """Paths of files that Hostwright may have left beside ``path``: an interrupted write's, and the backup."""
+    """Paths of files that Hostwright may have left beside ``path``: an interrupted write's new file, and the backup."""
     pure = PurePosixPath(path)
     return (f"{pure.parent}/.{pure.name}.hostwright-new", f"{path}.hostwright-new", f"{path}.hostwright-backup")
 
@@ -83,12 +83,12 @@ class Original(RemovalState):
         return Change(what, have, f"as before: {want}", (Step(script),), diff=diff)
 
     def _mine(self, words: set[str]) -> bool:
-        """Whether Hostwright wrote the file or link: by the record, else by its name or content."""
+        """Whether Hostwright wrote the file or link, by the probe's ``words``: its record, else its name or content."""
         beyond_doubt = OUR_NAME in self.path or "ours" in words
         return "written" in words or (not words & {"record", "owned"} and "there" in words and beyond_doubt)
 
     def _theirs(self, words: set[str]) -> bool:
-        """Whether somebody else has replaced Hostwright's file or link.
+        """Whether somebody else has replaced Hostwright's file or link, by the probe's ``words``.
 
         That dpkg assigns the path to a package proves nothing: Hostwright may have replaced the package's file by a
         link.

@@ -31,7 +31,7 @@ class SourceEntry:
 
 
 def source_entries(text: str) -> Iterator[SourceEntry]:
-    """Entries for binary packages in the output of ``APT_SOURCES``, from one-line and deb822 sources.
+    """Entries for binary packages in ``text``, the output of the probe ``APT_SOURCES``, in one-line or deb822 format.
 
     >>> next(source_entries("/etc/apt/sources.list:deb http://debian.example.net/debian trixie main\\n")).suite
     'trixie'
@@ -121,7 +121,7 @@ class AptComponents(Resource):
         return Absent(self.path, "the host's own sources name these components").plan(facts)
 
     def _lines(self, entries: list[SourceEntry], archives: list[SourceEntry]) -> Iterator[str | None]:
-        """Source line for each archive that lacks components; ``None`` if the archive's key is not in a file."""
+        """Source line with the missing components for each of ``archives``; ``None`` if its key is not in a file."""
         for uri, suite, key in dict.fromkeys((entry.uri, entry.suite, entry.signed_by) for entry in archives):
             had = {name for entry in entries if (entry.uri, entry.suite) == (uri, suite) for name in entry.components}
             if lacking := [name for name in self.components if name not in had]:
@@ -140,7 +140,7 @@ def _is_file(key: str) -> bool:
 
 
 def _is_own(entry: SourceEntry, release: Mapping[str, str]) -> bool:
-    """Whether the entry is the distribution's archive or a mirror of it, by the suite and the URI's end."""
+    """Whether ``entry`` is the distribution's archive or a mirror of it, by the suite and the end of the URI."""
     codename, name = release.get("VERSION_CODENAME", ""), release.get("ID", "")
     suites = {codename, f"{codename}-updates", f"{codename}-security", f"{codename}/updates"}
     last = entry.uri.rstrip("/").rpartition("/")[2]

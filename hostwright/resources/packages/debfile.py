@@ -83,7 +83,7 @@ class DebFile(Resource):
 
 @dataclass(frozen=True, slots=True)
 class DebFiles(Resource):
-    r"""Packages from files of the stack that need each other's exact version are installed, all by one run of dpkg.
+    r"""Packages that need each other's exact version are installed from files of the stack, all by one run of dpkg.
 
     apt cannot change one of these packages alone. All other dependencies must be installed already. When the role is
     removed, the packages are removed, unless they were installed before.

@@ -1,7 +1,7 @@
 """Removal of packages, with the dependencies that no other package needs.
 
-A package is kept if it was installed before the first change, or if a remaining package needs it. The packages to
-remove are computed here from dpkg's dependencies and named in the plan; ``apt-get`` purges exactly these. ``apt-get
+A package is kept if it was installed before Hostwright's first change, or if a remaining package needs it. The packages
+to remove are computed here from dpkg's dependencies and named in the plan; ``apt-get`` purges exactly these. ``apt-get
 autoremove`` would also remove packages that are unneeded for other reasons.
 """
 
@@ -58,7 +58,7 @@ Groups = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Dependencies, recommendations and virtual packages of a package."""
+    """Dependencies, recommendations and virtual packages of one package."""
 
     needs: Groups
     wants: Groups
@@ -66,14 +66,17 @@ class Row:
 
 
 def _groups(text: str) -> Groups:
-    """Parse a dependency field such as ``a, b | c:any``."""
+    """Parse a dependency field such as ``a, b | c:any`` to groups of alternative packages."""
     choices = (tuple(name.strip().partition(":")[0] for name in part.split("|")) for part in text.split(","))
     return tuple(filter(None, (tuple(filter(None, choice)) for choice in choices)))
 
 
 @lru_cache(maxsize=16)
 def parse_depends(text: str) -> Mapping[str, Row]:
-    """Rows of ``DEPENDS`` by package name, with all architectures of a package merged; other lines are ignored."""
+    """Parse the output of the probe ``DEPENDS``: package name → row. All architectures of a package are merged.
+
+    Other lines are ignored.
+    """
     rows: dict[str, Row] = {}
     for line in text.splitlines():
         fields = line.split("\t")
@@ -102,7 +105,7 @@ def _walk(roots: Iterable[str], following: Callable[[str], Iterable[str]]) -> se
 
 
 class Database:
-    """Installed packages of a host with their dependencies, and the packages from before the first change."""
+    """Installed packages of a host with their dependencies, and the packages from before Hostwright's first change."""
 
     def __init__(self, facts: Facts):
         self.table = dpkg_table(facts)
@@ -125,16 +128,19 @@ class Database:
         return self._rows.get(name.partition(":")[0], Row((), (), ()))
 
     def was_there(self, name: str) -> bool:
-        """Whether the package was installed before the first change."""
+        """Whether the package ``name`` was installed before Hostwright's first change."""
         row = (self.before or {}).get(name)
         return row is not None and (row.present or row.broken)
 
     def came_by_us(self, name: str) -> bool:
-        """Whether Hostwright installed the package: new since the first change, and in the record if there is one."""
+        """Whether Hostwright installed the package ``name``.
+
+        Such a package is new since Hostwright's first change, and in the record of installed packages if this exists.
+        """
         return not self.was_there(name) and (self._installed is None or name in self._installed)
 
     def became_manual(self, name: str) -> bool:
-        """Whether the package has been marked as manually installed since the first change.
+        """Whether the package has been marked as manually installed since Hostwright's first change.
 
         ``False`` for a package that somebody else has installed since then.
         """
@@ -142,14 +148,14 @@ class Database:
         return known and name in self._manual and name not in self._manual_before
 
     def became_held(self, name: str) -> bool:
-        """Whether the package has been held since the first change; ``False`` without a record."""
+        """Whether the package has been held since Hostwright's first change; ``False`` if ``before`` is unknown."""
         old = self.before.get(name) if self.before is not None else None
         return self.before is not None and self.table[name].held and not (old is not None and old.held)
 
     def brought_by(self, names: set[str], label: str) -> set[str]:
-        """Packages that were installed as dependencies of ``names``, or are recorded for ``label``.
+        """Packages that were installed as dependencies of ``names``, or are recorded as dependencies of ``label``.
 
-        Without packages from before the first change, manually installed ones and kernels.
+        Packages from before Hostwright's first change, manually installed ones and kernels are left out.
         """
         reached = _walk(names, lambda name: self._chosen(self._row(name).needs))
         earlier = {row[1] for row in self._brought if len(row) == 2 and row[0] == label} & self.present
@@ -163,16 +169,16 @@ class Database:
         return _walk(self.present - candidates, self._needs)
 
     def _needs(self, name: str) -> Iterator[str]:
-        """Packages that ``name`` depends on or, if it is new since the first change, recommends."""
+        """Packages that ``name`` depends on or, if it is new since Hostwright's first change, recommends."""
         old = self.was_there(name)
         yield from self._chosen(self._row(name).needs, as_before=old)
         if not old:
             yield from self._chosen(self._row(name).wants)
 
     def _chosen(self, groups: Groups, *, as_before: bool = False) -> Iterator[str]:
-        """Installed packages that satisfy each group of alternatives.
+        """Installed packages that satisfy ``groups``, each a group of alternatives.
 
-        ``as_before``: if packages from before the first change satisfy a group, only these are returned.
+        ``as_before``: if packages from before Hostwright's first change satisfy a group, only these are returned.
         """
         for group in groups:
             providers = {provider for name in group for provider in self._providers.get(name, ())}
@@ -194,10 +200,10 @@ TAKE = ALONG + sh_file(
 
 @dataclass(frozen=True, slots=True)
 class DebsGone(RemovalState):
-    """None of these packages is installed, unless it was before the first change or another package needs it.
+    """None of ``packages`` is installed, unless it was before Hostwright's first change or another package needs it.
 
     A dependency of a removed package is removed too, if it is new, not marked as manually installed, and not needed by
-    a remaining package. New holds and manual marks of packages from before are reverted.
+    a remaining package. Packages from before Hostwright's first change lose new holds and new manual marks.
     """
 
     packages: tuple[str, ...]  #: names of the packages to remove
@@ -246,7 +252,7 @@ class DebsGone(RemovalState):
 
 
 def _back(tree: str) -> Change:
-    """Change that moves the directory from before the packages back to ``tree``."""
+    """Change that moves back the directory that was at ``tree`` before the packages were installed."""
     step = Step(OLDEST_BACK + sh("oldest_back %s", tree))
     return Change(f"directory {tree}", ABSENT, "as before: the former directory", (step,))
 
@@ -266,8 +272,9 @@ def _script(
 ) -> str:
     """Commands that purge ``going``, remove the holds of ``unheld``, and mark ``auto`` as automatically installed.
 
-    A package is removed without a purge if only its configuration files were on the host before the first change. The
-    dependencies ``came`` are recorded first: after an interrupted purge, only the record shows why they are installed.
+    A package is removed without a purge if only its configuration files were on the host before Hostwright's first
+    change. The dependencies ``came`` are recorded first: after an interrupted purge, only the record shows why they are
+    installed.
     """
     had_configuration = {name for name, row in (db.before or {}).items() if row.configuration_only}
     purged = tuple(row.name for row in going if row.name not in had_configuration)

@@ -72,10 +72,10 @@ UNSTARTED = sh_file(__file__, "sh/mending/unstarted.sh", patiently=PATIENCE)
 
 
 def mend_script(removable: Iterable[str] = (), leaving: Iterable[str] = (), patterns: tuple[str, ...] = ()) -> str:
-    """Commands that leave no package half-installed, half-configured or waiting for a trigger.
+    """Commands that repair packages, so that none is half-installed, half-configured or waiting for a trigger.
 
-    They first remove the packages ``leaving``, whose names match ``patterns``, and later may remove ``removable``. If
-    apt needs to remove another package, they fail and name it.
+    The commands first remove the packages ``leaving``, whose names match ``patterns``, and later may remove
+    ``removable``. If apt needs to remove another package, they fail and name it.
     """
     gone = " ".join(leaving)
     values = {"patiently": PATIENCE, "apt_options": APT_OPTIONS}
@@ -85,7 +85,7 @@ def mend_script(removable: Iterable[str] = (), leaving: Iterable[str] = (), patt
 
 
 def mend_cut_script(removable: Iterable[str] = ()) -> str:
-    """Commands that run those of ``mend_script`` if the host has a journal of an interrupted dpkg.
+    """Commands of ``mend_script(removable)``, run only if the host has a journal of an interrupted dpkg.
 
     With a journal, even a database in which all packages are complete may be out of date.
     """
@@ -105,7 +105,7 @@ def _looked(leaving: tuple[str, ...], services: tuple[str, ...] = ()) -> str:
 
 
 def _barred(leaving: Iterable[str]) -> str:
-    """Text of apt preferences against packages whose names match ``leaving``; ``!`` marks exceptions."""
+    """Text of apt preferences that forbid packages whose names match ``leaving``; ``!`` marks exceptions."""
     pins = ((pattern.removeprefix("!"), 500 if pattern.startswith("!") else -1) for pattern in leaving)
     return "\n\n".join(f"Package: {pattern}\nPin: version *\nPin-Priority: {priority}" for pattern, priority in pins)
 
@@ -115,7 +115,7 @@ MOST_ROWS = 8192  #: maximum number of cached rows of dpkg's database per filter
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """One row of dpkg's database."""
+    """A package in dpkg's database on a host."""
 
     name: str
     version: str
@@ -151,7 +151,7 @@ class Installed:
 
 
 def dpkg_table(facts: Facts) -> Mapping[str, Installed]:
-    """dpkg's database: package name → row.
+    """dpkg's database on the host: package name → row.
 
     ``Facts.table`` records which names a plan looks up: changes of other rows do not affect the plan.
     """
@@ -168,17 +168,17 @@ def dpkg_rows(facts: Facts, wanted: Callable[[Installed], bool]) -> tuple[Instal
 
 @lru_cache(maxsize=64)
 def parse_automatic(text: str) -> Mapping[str, str]:
-    """Names in the output of ``AUTOMATIC``, each as key and value, because ``Facts.table`` requires a mapping."""
+    """Parse the output of ``AUTOMATIC``. Each name is key and value, because ``Facts.table`` needs a mapping."""
     return {name: name for name in text.split()}
 
 
 def is_broken(row: Installed) -> bool:
-    """Filter for ``dpkg_rows``: packages that an interrupted dpkg left incomplete."""
+    """Whether an interrupted dpkg left the package of ``row`` incomplete; a filter for ``dpkg_rows``."""
     return row.broken
 
 
 class _Chosen(dict[Callable[[Installed], bool], tuple[Installed, ...]]):
-    """Filter → rows of one database for which the filter is true, computed at the first access."""
+    """Filter → rows of one host's database for which the filter is true, computed at the first access."""
 
     def __init__(self, rows: Iterable[Installed]):
         super().__init__()
@@ -191,7 +191,7 @@ class _Chosen(dict[Callable[[Installed], bool], tuple[Installed, ...]]):
 
 
 class _Decision:
-    """Results of a filter, cached by row, because equal rows of several hosts are one object."""
+    """Cached results of one filter for each row, because equal rows of several hosts are one object."""
 
     def __init__(self, wanted: Callable[[Installed], bool]):
         self._wanted = wanted
@@ -219,7 +219,7 @@ def _by_choice(text: str) -> Mapping[Callable[[Installed], bool], tuple[Installe
 
 @lru_cache(maxsize=64)
 def parse_dpkg(text: str) -> Mapping[str, Installed]:
-    """Rows of ``DPKG`` by package name; other lines are ignored.
+    """Parse the output of the probe ``DPKG``: package name → row; other lines are ignored.
 
     The name of a package of a foreign architecture includes the architecture (``libc6:i386``).
     """
@@ -231,7 +231,7 @@ def parse_dpkg(text: str) -> Mapping[str, Installed]:
 
 @lru_cache(maxsize=MOST_ROWS)
 def _kind(line: str) -> tuple[str, str] | None:
-    """Name and architecture of a line; ``None`` if the architecture is ``all`` or missing."""
+    """Package name and architecture in a line of ``DPKG``; ``None`` if the architecture is ``all`` or missing."""
     row = line.split("\t")
     return (row[0].partition(":")[0], row[3]) if len(row) == 5 and row[3] not in {"", "all"} else None
 
@@ -250,7 +250,7 @@ def _named(qualified: str, own: str) -> str:
 def deb_software(
     facts: Facts, name: str, wanted: str = "", *, artifact: Artifact | None = None, brought: bool = False
 ) -> Software:
-    """SBOM entry for a package, installed or not; ``brought`` as in ``Software``."""
+    """SBOM entry for the package ``name``, installed or not; for ``brought``, see ``Software``."""
     row = dpkg_table(facts).get(name)
     if row is None or not row.present:
         return Software("deb", name, "", wanted, artifact=artifact, brought=brought)

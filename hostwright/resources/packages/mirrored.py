@@ -1,4 +1,4 @@
-"""Package files from the mirror that a change needs, or the reason why the mirror cannot serve the change."""
+"""Package files from the package mirror for a change, or the reason why the mirror cannot serve the change."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ PROBES: tuple[Probe, ...] = (OS_RELEASE, UNAME)
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Files from the mirror for one change: the packages to install, and their possible dependencies.
+    """Package files from the mirror for one change: the packages to install, and their possible dependencies.
 
-    Without packages that the host has at the same version. Without a mirror ``files`` is empty, and apt reads the
+    Packages that the host has at the same version are left out. Without a mirror, ``files`` is empty, and apt reads the
     host's own sources.
     """
 
@@ -37,21 +37,21 @@ class Taken:
 
     @property
     def noted(self) -> str:
-        """Text about the mirror, to append to the wanted state in a plan; empty without files."""
+        """Text for the wanted state in a plan: how many packages are from the mirror. Empty without ``files``."""
         number = count(len(self.files), "package")
         how = f", with {number}" if self.beside else f", from {number}"
         return f"{how} of the mirror, without the host's{' other' if self.beside else ''} sources" if self.files else ""
 
     def refusal(self, what: str, have: str, want: str) -> Refusal:
-        """Refusal in place of a change that the mirror cannot serve."""
+        """Refusal to change ``what`` from ``have`` to ``want``, because the mirror lacks a package."""
         return Refusal(what, have, f"{want}, from the mirror", "package-mirror", self.lacking)
 
 
 def take_for_others(mirror: PackageMirror | None, facts: Facts, words: Iterable[str]) -> Taken:
-    """Files of distribution packages that packages from a repository on the host's own disk may need.
+    """Mirrored files of distribution packages that the packages ``words`` may need.
 
-    ``words`` are the packages of that repository (``name`` or ``name=version``). Empty if the mirror has no record of
-    them.
+    ``words`` (``name`` or ``name=version``) are from a repository on the host's own disk. Empty if the mirror has no
+    record of them.
     """
     names = tuple(word.partition("=")[0] for word in words)
     if mirror is None or not names:
@@ -62,7 +62,7 @@ def take_for_others(mirror: PackageMirror | None, facts: Facts, words: Iterable[
 
 
 def take(mirror: PackageMirror | None, facts: Facts, words: Iterable[str]) -> Taken:
-    """Files for packages to install or reinstall, given as ``name`` or ``name=version``."""
+    """Mirrored files of the packages ``words`` (``name`` or ``name=version``), to install or reinstall them."""
     chosen = tuple(words)
     if mirror is None or not chosen:
         return Taken()

@@ -12,7 +12,7 @@ _STATUS = "/var/lib/dpkg/status"
 
 
 class NamePass(Pass):
-    """Runs ``grep`` once for the prefixes of many probes; most hosts have no package for most prefixes."""
+    """Combined probe: runs ``grep`` once for many prefixes of package names. Most hosts have no such packages."""
 
     def script(self, asked: Sequence[str]) -> str:
         """Command ``grep`` that searches dpkg's database and standard input for all prefixes.
@@ -34,7 +34,7 @@ NAMES = NamePass()
 
 
 def none_like(patterns: Sequence[str], is_one: Callable[[str], bool]) -> PassPart:
-    """Part of the combined probe: an empty answer if ``is_one`` is false for all package names, otherwise no answer.
+    """Part of the combined probe: an empty answer if ``is_one`` is false for all of a host's packages, else no answer.
 
     ``is_one`` may be true only for names that match at least one of ``patterns`` (shell patterns).
     """

@@ -16,7 +16,7 @@ _SIGNS = 0x02  #: key flag of a key that may sign data (RFC 4880, 5.2.3.21)
 
 
 def dearmored(key: bytes) -> bytes:
-    """Binary content of a key file, ASCII-armored or not (RFC 4880, 6.2). Raises ``ValueError``."""
+    """Binary content of a key file, ASCII-armored or not (RFC 4880, 6.2). Raises ``ValueError`` for damaged armor."""
     _, begin, rest = key.partition(b"-----BEGIN PGP PUBLIC KEY BLOCK-----")
     if not begin:
         return key
@@ -118,7 +118,7 @@ def _length(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _subpackets(signature: bytes) -> Iterator[tuple[int, bytes]]:
-    """Type and content of each hashed subpacket (5.2.3.1)."""
+    """Type and content of each hashed subpacket of a signature (RFC 4880, 5.2.3.1)."""
     octets = 4 if signature[0] == 6 else 2
     size = int.from_bytes(signature[4 : 4 + octets], "big")
     data = signature[4 + octets : 4 + octets + size]

@@ -1,4 +1,4 @@
-"""Differences between a directory and its packages: files that people added or changed, and missing files.
+"""Differences of a directory from the packages in it: files that people added or changed, and missing files.
 
 Added files are left in place. Changed files are copied before dpkg deletes or replaces them.
 """
@@ -29,14 +29,14 @@ _OTHERS = sh_file(__file__, "sh/others.sh", info=INFO, records=RECORDS, files=or
 
 @dataclass(frozen=True, slots=True)
 class PackageDirectory:
-    """A directory that is for the files of packages alone."""
+    """A directory that should contain only files of packages."""
 
     root: str  #: path of the directory that contains only files of packages
     libraries: tuple[str, ...] = ()  #: paths of subdirectories of ``root`` with shared objects
 
     @property
     def probe(self) -> Probe:
-        """Probe for differences. All states of this directory share it, because reading dpkg's long lists is slow."""
+        """Probe for differences from the packages. All states of this directory share it, because it is slow."""
         return _below(self)
 
 
@@ -57,7 +57,7 @@ class Others:
 
     @classmethod
     def of(cls, facts: Facts, tree: PackageDirectory | None) -> Others:
-        """Parse the output of the directory's probe; empty without a directory."""
+        """Parse the answer of ``tree.probe`` in ``facts``; without ``tree``, the result is empty."""
         if not tree:
             return cls("")
         rows = [line.split("\t") for line in facts[tree.probe].text.splitlines()]
@@ -66,15 +66,16 @@ class Others:
         return cls(tree.root, added, changed, ["by hand"] in rows, ["back"] in rows)
 
     def within(self, packages: Iterable[str]) -> Others:
-        """Copy with only the changed files of these packages."""
+        """Copy with only the changed files of ``packages``."""
         names = set(packages)
         return replace(self, changed=tuple(row for row in self.changed if row[0] in names))
 
     @property
     def keeping(self) -> str:
-        """Commands that copy the changed files, or move an installation by hand aside. Run them before the change.
+        """Commands that copy the changed files, or move aside an installation by hand. Run them before dpkg runs.
 
-        They can be repeated after an interruption: files that dpkg has unpacked since then do not count as changed.
+        The commands can be repeated after an interruption: files that dpkg has unpacked since then do not count as
+        changed.
         """
         names = tuple(dict.fromkeys(package for package, _ in self.changed))
         if self.by_hand:
@@ -86,7 +87,7 @@ class Others:
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """Warnings that copies of these files are kept, for a plan that replaces or removes the files."""
+        """Warnings that copies of the changed files are kept, for a plan that replaces or removes the files."""
         if self.by_hand:
             return (moved_aside("the installation by hand", self.tree),)
         return kept_aside(
@@ -95,5 +96,5 @@ class Others:
 
     @property
     def stays(self) -> tuple[str, ...]:
-        """Warnings about files that are left in place or kept, for a plan that removes the packages."""
+        """Warnings that the added files are left in place, for a plan that removes the packages."""
         return stays(self.tree, self.added)

@@ -37,7 +37,7 @@ _VERSION = Pattern(r"[0-9]\.[0-9]")
 
 
 def reinstall_script(rows: tuple[Installed, ...], source: str, mirrored: tuple[Artifact, ...] = ()) -> str:
-    """Commands that reinstall these packages, each at its installed version.
+    """Commands that reinstall the packages ``rows``, each at its installed version.
 
     Holds are kept, and so are marks of automatic installation, without which a package would never be autoremoved.
     """
@@ -78,7 +78,7 @@ class PackagedTree(Resource):
 
     @property
     def tree(self) -> PackageDirectory:
-        """The directory for other states of the same packages, so that all states share one probe."""
+        """``root`` and ``libraries``, for other states of the same packages: all these states then share one probe."""
         return PackageDirectory(self.root, self.libraries)
 
     def plan(self, facts: Facts) -> Change | None:
@@ -118,7 +118,7 @@ class PackagedTree(Resource):
 
 
 def _fault(path: str, libraries: Mapping[str, tuple[str, str, str]], owners: Mapping[str, str]) -> str:
-    """Short description of a packaged library's fault, else an empty string.
+    """Short description of the fault of the packaged library at ``path``; empty if it has none.
 
     A missing target is a fault of the package that owns it, and not of the link.
     """
@@ -131,9 +131,9 @@ def _fault(path: str, libraries: Mapping[str, tuple[str, str, str]], owners: Map
 
 
 def _stranger(path: str, libraries: Mapping[str, tuple[str, str, str]], owners: Mapping[str, str]) -> str:
-    """Path of a packaged link's target if no package owns the target, else an empty string.
+    """Target of the packaged link at ``path`` if no package owns the target, else an empty string.
 
-    ldconfig pointed the link to that file, because it has a higher version number.
+    ldconfig pointed the link to that file, because the file has a higher version number.
     """
     kind, _, target = libraries.get(path, ("", "", ""))
     goal = str(PurePosixPath(path).parent / target)
@@ -193,7 +193,7 @@ class PackagedPrograms(Resource):
         return ()
 
     def from_mirror(self, mirror: PackageMirror, /) -> PackagedPrograms:
-        """Copy that reinstalls packages from the mirror; if it lacks one of them, from the host's sources."""
+        """Copy of this state that reinstalls packages from ``mirror``; if it lacks one, from the host's sources."""
         return replace(self, mirror=mirror)
 
     def removal(self) -> tuple[Resource, ...]:

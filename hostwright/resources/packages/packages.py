@@ -67,7 +67,7 @@ __all__ = [
 
 
 def named_like(name: str, patterns: tuple[str, ...]) -> bool:
-    """Whether a name matches at least one of these shell patterns."""
+    """Whether ``name`` matches at least one of the shell ``patterns``."""
     return _any_of(patterns).match(name) is not None
 
 
@@ -89,12 +89,12 @@ class NamedLike:
 
 @lru_cache(maxsize=64)
 def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    """One regular expression for all patterns, because matching each pattern with each package is slower."""
+    """One regular expression for all shell ``patterns``, because matching each of them with each package is slower."""
     return re.compile("|".join(map(fnmatch.translate, patterns)) or r"(?!)")
 
 
 def hold_script(names: tuple[str, ...]) -> str:
-    """Command that holds these packages."""
+    """Command that holds the packages ``names``, so that apt does not change them."""
     return HOLD + words(names)
 
 
@@ -239,15 +239,15 @@ class Debs(Resource):
             yield f"apt would also remove {few(removed)}; in that case the change fails and installs nothing"
 
     def packages_for(self, _facts: Facts | None, /) -> tuple[str, ...]:
-        """Packages that the mirror must have: all, or none if they have their own source list."""
+        """Packages that the mirror must have: all of this state or, if they have their own source list, none."""
         return () if self.source else self.packages
 
     def packages_from(self, list_file: str, /) -> tuple[str, ...]:
-        """Packages that come from the source list ``list_file``: all or none."""
+        """Packages of this state that come from the source list ``list_file``: all or none."""
         return self.packages if self.source == list_file else ()
 
     def from_mirror(self, mirror: PackageMirror, /) -> Debs:
-        """Copy that installs from the mirror: all packages or, if they have their own source list, the dependencies."""
+        """Copy of this state that uses ``mirror``: for all packages, or for dependencies if ``source`` is set."""
         return replace(self, mirror=mirror)
 
     def software(self, facts: Facts) -> tuple[Software, ...]:
@@ -283,7 +283,7 @@ class DebsAbsent(Resource):
     instead: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)
 
     def from_mirror(self, _mirror: PackageMirror, /) -> DebsAbsent:
-        """Copy without the check that sources have ``instead``, because the mirror has these packages."""
+        """Copy of this state without the check that sources have ``instead``, because the mirror has these packages."""
         return replace(self, instead=())
 
     def probes(self) -> tuple[Probe, ...]:
@@ -488,7 +488,7 @@ class DpkgInOrder(Resource):
             yield f"runs scripts of {', '.join(packages)} that may restart {', '.join(services)}"
 
     def users(self, facts: Facts) -> tuple[str, ...]:
-        """Work that would end if a maintainer script restarts its service."""
+        """Running work that would end if a maintainer script restarts a service that the work needs."""
         if not self.services:
             return ()
         named = {row.partition(" ")[2] for row in self._names(facts)["restarts"]}

@@ -45,9 +45,7 @@ LOCK_WAIT_S = 600  #: time limit in seconds for getting dpkg's lock, as in ``dpk
 
 
 def deb_version(file: str) -> str:
-    """Version in the name of a package file, ``NAME_VERSION_ARCHITECTURE.deb``. Raises ``InputError`` for any other
-    name.
-    """
+    """Version in a package file's name. Raises ``InputError`` unless ``file`` is ``NAME_VERSION_ARCHITECTURE.deb``."""
     parts = file.removesuffix(".deb").split("_")
     if len(parts) != 3 or not file.endswith(".deb"):
         raise InputError(f"{file} is not the name of a Debian package file; rename it to NAME_VERSION_ARCHITECTURE.deb")
@@ -199,7 +197,7 @@ class Keyring(Resource):
 
 
 def _held(text: str) -> str:
-    """Fingerprints of the keys in a keyring, given in base64, or a description of what is wrong with it."""
+    """Fingerprints of the keys in ``text``, a keyring in base64, or a short description of what is wrong with it."""
     if not text.strip():
         return ABSENT
     if text.startswith(("mode ", "directory of mode ")):
@@ -250,7 +248,7 @@ class AptSource(Resource):
 
 
 def signed_repository(repository: AptRepository, stack: Stack) -> Iterator[Resource]:
-    """States of a repository: its key, checked against the fingerprint, and its source list."""
+    """States of an apt repository: its key, checked against the fingerprint, and its source list."""
     key = stack.artifact(repository.key)
     yield Keyring(repository.keyring, host_path(key), repository.fingerprint, key.name)
     yield AptSource(repository.list_file, repository.uri, repository.suite, repository.keyring, repository.components)
@@ -319,14 +317,14 @@ STANZAS_READ = "/etc/apt/sources.list.d/*.sources"
 
 
 def naming(texts: Sequence[str], files: str) -> str:
-    """Command that prints ``FILE:LINE`` for each line of the files that contains one of the texts."""
+    """Command that prints ``FILE:LINE`` for each line of ``files`` (shell words) that contains one of ``texts``."""
     return f"grep -HsF {' '.join(sh('-e %s', text) for text in texts)} -d skip -D skip -- {files}"
 
 
 class SourcePass(Pass):
     """Combined probe: one ``grep`` in apt's sources for the texts of many probes.
 
-    If a deb822 file contains the text, the text's own probe must run, because the stanza may be disabled.
+    If a deb822 file contains a text, that text's own probe must run, because the stanza may be disabled.
     """
 
     fails_with = 2
@@ -354,7 +352,7 @@ SOURCES = SourcePass()
 
 
 def named_in_lists(texts: Sequence[str]) -> PassPart:
-    """Part of the combined probe: lines of source lists that contain one of the texts, as ``naming`` prints them."""
+    """Part of the combined probe: lines of source lists that contain one of ``texts``, as ``naming`` prints them."""
 
     def read(found: Mapping[str, str]) -> Answer:
         lines = found[texts[0]].splitlines(keepends=True)

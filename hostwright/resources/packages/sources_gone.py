@@ -29,19 +29,19 @@ def basic_regex(text: str) -> str:
 
 
 def deb822(texts: tuple[str, ...]) -> str:
-    """Text of the shell function ``stanzas HOW FILE...``, for deb822 sources that contain one of ``texts``."""
+    """Shell function ``stanzas HOW FILE...``, which finds, disables or enables deb822 stanzas with one of ``texts``."""
     return sh_file(__file__, "sh/deb822.sh", texts=texts, mark=DISABLED)
 
 
 def in_place(how: str, path: str) -> str:
-    """Commands that replace a file by the output of ``stanzas``, with the same owner and mode; a link to it is kept."""
+    """Commands that replace the file at ``path`` by the output of ``stanzas HOW PATH``. Owner and mode are kept."""
     make = sh('path=$(readlink -e -- %s); new=$path.hostwright-new; cp -pT -- "$path" "$new"', path)
     return make + sh('; stanzas %s "$path" >"$new"; sync -- "$new"; mv -fT -- "$new" "$path"', how)
 
 
 @dataclass(frozen=True, slots=True)
 class SourcesRead(RemovalState):
-    """apt sources that ``SourcesDisabled`` disabled because of these texts are enabled again."""
+    """apt sources that ``SourcesDisabled`` disabled, because they contain one of ``texts``, are enabled again."""
 
     texts: tuple[str, ...]  #: texts that identify the disabled source lines, as in ``SourcesDisabled``
 

@@ -55,7 +55,7 @@ class Interpreter(StackPart):
 
 
 class EnvironmentSection(Section):
-    """A package in a venv. Its Python is the stack's ``interpreter`` or the first of ``pythons`` that the host has.
+    """A package in a venv (stack section). Its Python is ``interpreter`` or the first of ``pythons`` that the host has.
 
     ``constraints`` maps Python versions to the text of a pip constraints file, with or without hashes (in YAML: the
     name of a file beside the stack). ``wheelhouses`` maps Python versions to archives of wheels, for hosts without an
@@ -81,7 +81,7 @@ class EnvironmentSection(Section):
 
     @property
     def opens(self) -> tuple[str, ...]:
-        """Names of the layers that install the ``libraries``."""
+        """Names of the layers of the stack that install the ``libraries``."""
         return tuple(dict.fromkeys(self.libraries.values()))
 
     @property
@@ -104,7 +104,7 @@ class EnvironmentSection(Section):
         return path or f"/opt/{self.stem}-{self.series}"
 
     def pins(self, python: str) -> Mapping[str, str]:
-        """Canonical package name → pinned version for this Python."""
+        """Canonical name → pinned version of each package, for the Python version ``python``."""
         return Recipe("", python, self.requirement, self.constraints.get(python, "")).pins
 
     def versions(self) -> Mapping[str, str]:
@@ -117,7 +117,7 @@ class EnvironmentSection(Section):
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentVariables:
-    """Variables of a role whose layer is a Python environment. The stack sets its versions, pins and wheelhouses."""
+    """Role variables for a Python environment. The stack sets the environment's versions, pins and wheelhouses."""
 
     #: path of the link to the environment (default: /opt/NAME-SERIES). Users run PATH/bin/python.
     path: str = ""
@@ -128,7 +128,7 @@ class EnvironmentVariables:
 def environment_states(
     section: EnvironmentSection, stack: Stack, v: EnvironmentVariables, wheels: str = ""
 ) -> Iterator[Resource]:
-    """States of the interpreter and the venv. ``wheels`` is the role's list of wheels, in addition to the stack's."""
+    """States of the section's interpreter and venv. ``wheels`` is the role's list of wheels, added to the stack's."""
     path, brought = section.home(v.path), section.interpreter
     if brought:
         archive, home = stack.artifact(brought.artifact), interpreter_home(brought.python)

@@ -76,7 +76,7 @@ def hashed(
 
 @lru_cache(maxsize=64)  # parsing a list of wheels takes milliseconds, and many hosts share a list
 def wheel_hashes(wheels: str, python: str) -> Mapping[tuple[str, str], tuple[str, ...]]:
-    """Package and version → sha256 of each of the package's wheels that fits this Python."""
+    """Package and version → sha256 of each of the package's wheels in ``wheels`` that fits ``python``."""
     known: dict[tuple[str, str], tuple[str, ...]] = {}
     for wheel in listed_wheels(wheels):
         if any(_fits(tag, python) for tag in wheel.tags):
@@ -85,7 +85,7 @@ def wheel_hashes(wheels: str, python: str) -> Mapping[tuple[str, str], tuple[str
 
 
 class ListedWheel(NamedTuple):
-    """A wheel in a list; ``pin`` is its package and version."""
+    """A wheel in a list with hashes; ``pin`` is its package and version."""
 
     sha256: str
     file: str
@@ -94,7 +94,7 @@ class ListedWheel(NamedTuple):
 
 
 def listed_wheels(wheels: str) -> Iterator[ListedWheel]:
-    """Parse the lines for wheels in text in the format of ``sha256sum``."""
+    """Parse ``wheels``, text in the format of ``sha256sum``. Lines for files that are not wheels are ignored."""
     for line in wheels.splitlines():
         sha256, _, file = line.strip().partition("  ")
         try:
@@ -105,6 +105,6 @@ def listed_wheels(wheels: str) -> Iterator[ListedWheel]:
 
 
 def _fits(tag: Tag, python: str) -> bool:
-    """Whether a wheel may fit this Python, by its tag."""
+    """Whether a wheel with ``tag`` may fit the Python version ``python``."""
     series = python.replace(".", "")
     return tag.interpreter in ("py3", f"py{series}", f"cp{series}") or tag.abi == "abi3"

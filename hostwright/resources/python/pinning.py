@@ -43,10 +43,10 @@ runpy.run_module("pip", run_name="__main__", alter_sys=True)
 
 
 def pinned(requirements: Sequence[str], python: str, glibc: int) -> str:
-    """Text of a constraints file for these requirements and all their dependencies, for one Python (``3.12``).
+    """Text of a constraints file for ``requirements`` and all their dependencies, for one Python (``3.12``).
 
     Each package is pinned at its version, with the hash and the name of its wheel for x86_64 and glibc 2.``glibc``.
-    Raises ``InputError``.
+    Raises ``InputError`` if pip finds no such wheels.
     """
     report = _resolved(requirements, python, glibc)
     if report.get("environment", {}).get("python_version") != python:
@@ -73,7 +73,7 @@ def _line(package: Mapping[str, Any]) -> str:
 
 
 def _resolved(requirements: Sequence[str], python: str, glibc: int) -> Mapping[str, Any]:
-    """pip's JSON report about the packages that it would install."""
+    """pip's JSON report about the packages that it would install for ``requirements``."""
     with tempfile.TemporaryDirectory(prefix="hostwright-pins-") as folder:
         report = Path(folder) / "report.json"
         try:

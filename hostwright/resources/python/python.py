@@ -93,7 +93,7 @@ __all__ = ["Recipe", "Venv"]
 
 
 def _step(script: str) -> Step:
-    """Step that runs a script, and retries it after transient errors if it contacts a package index."""
+    """Step that runs ``script``, and retries it after transient errors if it contacts a package index."""
     return Step(script, tries=MIRROR_TRIES if " pip install " in script else 1)
 
 
@@ -162,7 +162,7 @@ class Venv(Resource):
     def _chosen(self, facts: Facts) -> tuple[Recipe, str] | None:
         """Recipe to use, and the path of its interpreter.
 
-        The first recipe with an interpreter from the stack, else the first recipe whose Python the host has.
+        It is the first recipe with an interpreter from the stack, else the first recipe whose Python the host has.
         """
         brought = next((recipe for recipe in self.recipes if recipe.interpreter), None)
         if brought:
@@ -173,8 +173,8 @@ class Venv(Resource):
     def _without_python(self, facts: Facts) -> Refusal | Deferred:
         """Result for a host without a usable Python.
 
-        A refusal if the host has a Python of a wanted version that root must not run. Otherwise the plan is deferred
-        until a Python is installed; a host that has only other versions is refused by a rule.
+        It is a refusal if the host has a Python of a wanted version that root must not run. Otherwise the plan is
+        deferred until a Python is installed; a host that has only other versions is refused by a rule.
         """
         wanted = tuple(recipe.python for recipe in self.recipes)
         theirs = next((path for version, path in pythons(facts).items() if version in wanted), "")
@@ -201,11 +201,11 @@ class Venv(Resource):
         return Refusal(f"venv {self.path}", "wheels without a known hash", want, "wheel-hash", _no_wheel(recipe))
 
     def role_files(self) -> tuple[RoleFile, ...]:
-        """Wheels from the mirror for all Python versions."""
+        """Wheels to fetch from the mirror, for all Python versions."""
         return tuple(wheel for recipe in self.recipes for wheel in recipe.from_mirror())
 
     def role_files_for(self, facts: Facts | None, /) -> tuple[RoleFile, ...]:
-        """Wheels from the mirror for the chosen Python, or for all versions if none can be chosen yet."""
+        """Wheels to fetch from the mirror for the chosen Python, or for all versions if none can be chosen yet."""
         recipes = tuple(recipe for recipe in self.recipes if recipe.mirrored)
         if recipes and facts is not None and PYTHONS in facts and pythons(facts):
             chosen = self._chosen(facts)
@@ -278,7 +278,7 @@ class VenvGone(RemovalState):
     """No link of Hostwright's is at ``path``, and no venv ``NAME-pyX.Y-KEY`` is below ``homes``.
 
     Another owner's link is kept. A file that Hostwright's link replaced is restored. If a program runs from one of the
-    venvs, the change disturbs it.
+    venvs, the change counts as disturbing.
     """
 
     path: str  #: path of the link to the venv

@@ -25,7 +25,10 @@ PIP_WHEEL = f"{PIP_SHA256}  pip-{PIP_VERSION}-py3-none-any.whl"
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The recipe of a venv. Its key does not include the source of the wheels, because pins identify them."""
+    """Python, requirement and pins of a venv. A hash of them is the key in the venv's path.
+
+    The hash ignores the source of the wheels, because the pins identify the wheels.
+    """
 
     name: str  #: prefix of the names of the recipe's venvs, such as ``science-2.9``
     python: str  #: version of Python, such as ``3.9``
@@ -80,7 +83,7 @@ class Recipe:
 
     @property
     def unlisted(self) -> tuple[str, ...]:
-        """Pins that the mirror cannot serve, because no wheel in ``listed`` fits this Python."""
+        """Pins that the mirror cannot serve, because no wheel in ``listed`` fits the recipe's Python."""
         if not self.mirrored or self.wheelhouse:
             return ()
         listed = {wheel.package for wheel in self.from_mirror()}

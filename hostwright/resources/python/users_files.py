@@ -18,12 +18,12 @@ USERS_FILES = sh_file(__file__, "sh/users_files.sh", marker=MARKER)
 
 
 def put_aside(home: str, paths: Sequence[str]) -> str:
-    """Warning that files of people in a venv are moved aside, for a plan that removes the venv."""
+    """Warning that people's files ``paths`` are moved aside, for a plan that removes the venv ``home``."""
     return f"files that people added to {home} are moved to {ASIDE}/DATE: {_listed(paths)}"
 
 
 def left_behind(home: str, paths: Sequence[str]) -> str:
-    """Warning that files of people remain in a venv, for a plan that switches the link to another venv."""
+    """Warning that people's files ``paths`` remain in the venv ``home``, for a plan that switches to another venv."""
     return f"files that people added to {home} stay there, and the link no longer points there: {_listed(paths)}"
 
 

@@ -23,7 +23,7 @@ NO_PERL = 3  #: exit status of the probe if the host has no perl
 
 @dataclass(frozen=True, slots=True)
 class Dist:
-    """An installed package, from its ``dist-info`` directory; ``damage`` is a file that differs from pip's record."""
+    """A package that is installed in a venv. ``damage`` is the path of a file that differs from pip's record."""
 
     directory: str
     recorded: bool
@@ -39,7 +39,7 @@ class Dist:
 
     @property
     def flaw(self) -> str:
-        """Damage of the package as text to append to its name and version, or empty."""
+        """Text about the package's damage, to append to its name and version; empty without damage."""
         if not self.recorded:
             return " without pip's record"
         return f" ({self.damage.removeprefix('../../../')} missing or changed)" if self.damage else ""
@@ -55,14 +55,14 @@ class FoundVenv:
 
     @property
     def lost(self) -> tuple[str, ...]:
-        """Parts to restore before any package can be repaired: the missing ones, and a damaged pip."""
+        """Parts of the venv to restore before any package can be repaired: missing parts, and a damaged pip."""
         damaged = [dist.name for dist in self.dists if dist.name == "pip" and dist.flaw]
         return tuple(dict.fromkeys([*self.gone, *damaged]))
 
 
 @dataclass(frozen=True, slots=True)
 class Venvs:
-    """The venvs of one name on a host: target of the link (empty without a link), and path → complete venv."""
+    """The venvs of one name on a host: target of their ``link``, empty without a link, and path → complete venv."""
 
     link: str = ""
     homes: Mapping[str, FoundVenv] = field(default_factory=dict)
@@ -115,7 +115,7 @@ def _found_venv(lines: list[tuple[str, str, str]]) -> FoundVenv:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """A package that differs from its pin: both versions, and ``dist-info`` directories that pip cannot remove."""
+    """A package that differs from its pin. ``stale`` are its ``dist-info`` directories that pip cannot remove."""
 
     name: str
     have: str
@@ -124,7 +124,7 @@ class Drift:
 
 
 def find_drifts(pins: Mapping[str, str], venv: FoundVenv) -> list[Drift]:
-    """Pinned packages that are missing, damaged, or installed with another version or twice."""
+    """Packages in ``pins`` that are missing, damaged, or installed with another version or twice in ``venv``."""
     drifts = []
     by_name: defaultdict[str, list[Dist]] = defaultdict(list)
     for dist in venv.dists:

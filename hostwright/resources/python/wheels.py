@@ -47,7 +47,10 @@ class Wheel(IndexFile):
     python: str
 
     def bring(self, folder: Path) -> Path:
-        """Download exactly this wheel with pip into an empty directory; return its path. Raises ``ArtifactError``."""
+        """Download exactly this wheel with pip to the empty directory ``folder``; return its path.
+
+        Raises ``ArtifactError`` if the index cannot be reached, or does not have exactly this wheel.
+        """
         pinned = f"{self.package}=={self.version} --hash=sha256:{self.sha256}\n"
         try:
             done = subprocess.run(
@@ -94,7 +97,7 @@ _CURE = "is this machine online, and does `pip config list` name the right index
 
 
 def _pip() -> list[str]:
-    """Command of this machine's pip: the module of the running Python, else on the PATH. Raises ``Unreached``."""
+    """Command for this machine's pip: the running Python's, else on PATH. Raises ``Unreached`` without any pip."""
     if importlib.util.find_spec("pip"):
         return [sys.executable, "-P", "-m", "pip"]  # -P prevents imports from the working directory
     found = shutil.which("pip3") or shutil.which("pip")
@@ -106,7 +109,8 @@ def _pip() -> list[str]:
 def _target(file: str, python: str) -> list[str]:
     """Arguments with which pip downloads exactly this wheel, whatever Python pip runs on.
 
-    They allow only this wheel's ABI and platform. Hashes are not enough, because an index may not publish them.
+    The arguments allow only this wheel's ABI and platform. Hashes are not enough, because an index may not publish
+    them.
     """
     tags = parse_wheel_filename(file)[3]
     return [
@@ -154,7 +158,7 @@ def _wheel(file: str, sha256: str, pin: tuple[str, str], python: str) -> Wheel:
 
 @lru_cache(maxsize=16)
 def _places(python: str) -> Mapping[Tag, tuple[int, int]]:
-    """Tag that this Python accepts → required minor version of glibc 2.x, and rank of the tag (0 is preferred)."""
+    """Wheel tag that ``python`` accepts → required minor version of glibc 2.x, and rank of the tag (0 is preferred)."""
     series = Version(python).release
     known = list(platforms())
     tags = [*cpython_tags(series, _abis(python), known), *compatible_tags(series, f"cp{series[0]}{series[1]}", known)]

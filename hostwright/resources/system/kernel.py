@@ -42,7 +42,7 @@ KERNEL_PACKAGES = ("linux-image-*", "linux-headers-*", "linux-generic*")
 
 @dataclass(frozen=True, slots=True)
 class KernelsAsBefore(RemovalState):
-    """Kernel packages have their former holds, and new headers are removed unless other packages need them.
+    """Kernel packages are held only if they were before, and new headers are removed unless other packages need them.
 
     Kernels are never removed, whoever installed them. Without a record of the original state nothing changes.
     """
@@ -161,14 +161,14 @@ class KernelPackages(Resource):
         return Change(what, have, want + taken.noted, (step,), artifacts=taken.names)
 
     def _parts(self, facts: Facts) -> tuple[Installed, ...]:
-        """Installed packages of the running kernel's headers, according to the mirror."""
+        """Installed packages among the running kernel's headers and their dependencies, by the mirror's record."""
         found = self.mirror.closure(distribution_of(facts), (_headers_of(facts),)) if self.mirror else ()
         table = dpkg_table(facts)
         names = (deb.package for deb in found if named_like(deb.package, KERNEL_PACKAGES))
         return tuple(row for name in names if (row := table.get(name)) and row.present)
 
     def _again(self, facts: Facts) -> tuple[str, ...]:
-        """Packages of the headers to reinstall, as ``name=version``."""
+        """Packages with the running kernel's headers to reinstall, as ``name=version``."""
         return tuple(f"{row.name}={row.version}" for row in self._parts(facts)) or (_headers_of(facts),)
 
     def _headers_again(self, headers: str, facts: Facts, taken: Taken) -> str:
@@ -198,7 +198,7 @@ def _headers_of(facts: Facts) -> str:
 
 
 def is_loose_kernel(row: Installed) -> bool:
-    """Filter for ``dpkg_rows``: installed kernel packages that are not held."""
+    """Whether ``row`` is an installed kernel package that is not held; a filter for ``dpkg_rows``."""
     return row.present and not row.held and named_like(row.name, KERNEL_PACKAGES)
 
 

@@ -26,7 +26,7 @@ _NUMBER = re.compile(r"[0-9]{1,18}")
 
 
 class _Place(NamedTuple):
-    """A directory or its nearest existing parent, with the file system, as ``sh/room.sh`` prints them."""
+    """A directory on a host or its nearest existing parent, with the file system, as ``sh/room.sh`` prints them."""
 
     directory: str
     there: str
@@ -120,7 +120,7 @@ _INITRAMFS = " to write another initramfs (apt-get autoremove --purge removes un
 
 
 def _place(row: list[str]) -> _Place | None:
-    """Parse the fields of a line of output; ``None`` if invalid. Unknown values are ``-``, or -1 for free bytes."""
+    """Parse ``row``, fields of a line that ``sh/room.sh`` prints; ``None`` if invalid. Unknown free bytes become -1."""
     if len(row) != 9:
         return None
     free, inodes, free_inodes = (int(word) if _NUMBER.fullmatch(word) else 0 for word in row[6:])
@@ -131,7 +131,7 @@ def _place(row: list[str]) -> _Place | None:
 
 
 def _work(places: Mapping[str, _Place]) -> _Place | None:
-    """Work directory that ``work.sh`` will probably choose, predicted from mount options."""
+    """Work directory for installers that ``work.sh`` will probably choose, predicted from mount options."""
     able = [place for name in WORK_DIRS if (place := places.get(name)) and place.executes]
     return max(able, key=lambda place: min(place.free_bytes, WORK_BYTES), default=None)
 

@@ -52,7 +52,7 @@ class ServiceGone(RemovalState):
 
 @dataclass(frozen=True, slots=True)
 class UserGone(RemovalState):
-    """An account and the group of the same name are removed, unless they existed before the first change.
+    """An account and the group of the same name are removed, unless they existed before Hostwright's first change.
 
     Without a record of the original state they are kept.
     """

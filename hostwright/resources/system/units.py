@@ -17,7 +17,7 @@ def parse_show(text: str) -> dict[str, str]:
 
 
 class UnitPass(Pass):
-    """Queries the states of the units of many probes, and whether units were started after their files changed.
+    """Combined probe for many units: their states, and whether they were started after their files changed.
 
     An argument of a probe is ``UNIT``, or ``UNIT:PATH`` for one of the unit's files.
     """
@@ -34,15 +34,14 @@ class UnitPass(Pass):
         return sh_file(__file__, "sh/units.sh", **values)
 
     def differing(self, word: str, /) -> str:
-        """Line in the output for a unit that may have been started before its file changed."""
+        """Line in the output if the unit of ``word`` (``UNIT:PATH``) may have been started before its file changed."""
         unit, _, path = word.partition(":")
         return f"ask {unit}" if path else ""
 
     def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:
-        """Properties of the unit for an argument ``UNIT``.
+        """Answer for each argument: for ``UNIT``, the properties of the unit.
 
-        For ``UNIT:PATH``, the text ``old`` (the files are old) if the unit was started after its files changed, else
-        none.
+        For ``UNIT:PATH``, ``old`` (the files are old) if the unit was started after its files changed, else none.
         """
         units, lines = tuple(_rows(asked)), text.splitlines()
         kept = [line for line in lines if line.startswith(("old ", "ask "))]
@@ -68,12 +67,12 @@ UNITS = UnitPass()
 
 
 def show_probe(unit: str) -> Probe:
-    """Probe that prints LoadState, ActiveState and UnitFileState of a unit."""
+    """Probe that prints LoadState, ActiveState and UnitFileState of ``unit``."""
     script = sh("systemctl show -p %s -- %s", ",".join(_SHOWN), unit)
     return Probe(script, part=PassPart(UNITS, (unit,), lambda found: Answer(0, found[unit])))
 
 
 def started(unit: str, files: Sequence[str]) -> PassPart:
-    """Part of the combined probe: an empty answer if the unit was started after all of its files changed."""
+    """Part of the combined probe ``UNITS``: an empty answer if ``unit`` was started after all of ``files`` changed."""
     asked = tuple(f"{unit}:{path}" for path in files)
     return PassPart(UNITS, asked, lambda found: Answer(0, "") if found.keys() >= set(asked) else None)

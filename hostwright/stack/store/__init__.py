@@ -1,1 +1,1 @@
-"""Stores stacks' files: fetches them from vendors and archives to this machine, and names their paths on hosts."""
+"""Stores stacks' files: fetches them from vendors and archives to this machine, and defines their paths on hosts."""

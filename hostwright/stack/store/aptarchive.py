@@ -1,6 +1,6 @@
-"""Finds the versions of packages for hosts, and all their dependencies, in a distribution's archive.
+"""Finds versions of packages, and all their dependencies, in the archive of the hosts' distribution.
 
-apt resolves dependencies for a host without any package, so that the files suffice for every host with the
+apt resolves dependencies for a host without any package, so that the files suffice for every host with this
 distribution. A host then receives only the packages that it lacks.
 """
 
@@ -24,13 +24,13 @@ def resolve(
     *,
     repositories: Sequence[Path] = (),
 ) -> LockedPackages:
-    """Return the packages for these sets of words (``name`` or ``name=version``) and their dependencies. Each set is
-    resolved separately, for a host without any package.
+    """Return the packages for the words in ``wanted`` (``name`` or ``name=version``), and their dependencies.
 
-    Versions of ``before`` are used if the archive still has them. A word that the archive does not know is omitted,
-    unless ``before`` has the package. ``folder`` is apt's working directory, which later calls reuse. ``repositories``
-    are package files that each contain a repository for the host's disk; words may name its packages, whose other
-    dependencies come from the archive. Raises ``ArtifactError``.
+    Each set of words is resolved separately, for a host without any package. Versions in ``before`` are used if the
+    archive still has them. A word that the archive does not know is omitted, unless ``before`` has the package.
+    ``folder`` is apt's working directory, which later calls reuse. ``repositories`` are package files that install a
+    repository on the host's disk. Words may name packages in it, and their other dependencies come from the archive.
+    Raises ``ArtifactError`` if apt cannot resolve the words.
     """
     with locked(folder):
         apt = PrivateApt(folder, distribution, archive)
@@ -62,8 +62,9 @@ def resolve(
 
 
 def _beyond(name: str, needs: Mapping[str, set[str]], theirs: set[str]) -> set[str]:
-    """Return the packages of the archive on which ``name`` depends, directly or through packages in ``theirs``, which
-    come from a repository.
+    """Return the archive's packages on which ``name`` depends, directly or through packages in ``theirs``.
+
+    ``theirs`` are packages that come from a repository on a host's disk.
     """
     return reached([name], lambda each: needs[each] if each in theirs else ()) - theirs
 
@@ -84,7 +85,7 @@ def _locked(row: Mapping[str, str], url: str, needs: set[str]) -> LockedDeb:
 
 
 def _needs(rows: Mapping[str, Mapping[str, str]]) -> dict[str, set[str]]:
-    """Package in ``rows`` → its dependencies in ``rows``. A dependency may have a name that a package provides."""
+    """Return package in ``rows`` → its dependencies in ``rows``. Names that a package provides are resolved."""
     provided: dict[str, set[str]] = {}
     for name, row in rows.items():
         for word in (name, *_names(row.get("Provides", ""))):
@@ -97,7 +98,7 @@ def _needs(rows: Mapping[str, Mapping[str, str]]) -> dict[str, set[str]]:
 
 
 def _names(relation: str) -> Iterator[str]:
-    """Yield the package names in a dependency field, including all alternatives.
+    """Yield the package names in ``relation``, a dependency field, including all alternatives.
 
     >>> list(_names("libc6 (>= 2.34), perl:any | perl5 (>> 5) [amd64], make"))
     ['libc6', 'perl', 'perl5', 'make']

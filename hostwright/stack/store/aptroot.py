@@ -1,4 +1,4 @@
-"""Runs this machine's apt with a separate directory for its state, on the archive of any distribution.
+"""Runs this machine's apt on the archive of any distribution, with a separate directory for apt's state.
 
 apt uses this machine's archive addresses, proxies and credentials, but not its package lists and caches. Package lists
 must be signed by the distribution's key.
@@ -27,7 +27,10 @@ _MOST_LIST_BYTES = 64 * 1024 * 1024
 
 
 def list_in(repository: Path) -> bytes:
-    """Return the package list inside a package file that contains a repository. Raises ``ArtifactError``."""
+    """Return the package list in ``repository``, a package file that contains an apt repository.
+
+    Raises ``ArtifactError`` if it has none.
+    """
     try:
         with subprocess.Popen(
             ["dpkg-deb", "--fsys-tarfile", str(repository)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -79,8 +82,9 @@ _EXPLAINED = 3  #: maximum number of lines from apt's output in an error text
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """A release of a distribution, such as ``debian``, ``12``, ``bookworm``: ID, VERSION_ID and VERSION_CODENAME in
-    ``/etc/os-release``.
+    """A release of a distribution, such as ``debian``, ``12``, ``bookworm``.
+
+    The fields are ID, VERSION_ID and VERSION_CODENAME in ``/etc/os-release``.
     """
 
     identity: str
@@ -93,7 +97,7 @@ class Distribution:
 
 @dataclass(frozen=True, slots=True)
 class AptArchive:
-    """The archive to use: apt sources and signing keys.
+    """The distribution's archive to use: apt sources and signing keys.
 
     ``sources`` is a file with apt sources, by default this machine's. ``keyring`` is a file with keys, by default from
     the distribution's keyring package on this machine. ``components`` are used in addition to those in the sources.
@@ -105,7 +109,7 @@ class AptArchive:
 
 
 class PrivateApt:
-    """This machine's apt with a separate directory, for the archive of one distribution."""
+    """This machine's apt with a separate state directory, for the archive of one distribution."""
 
     def __init__(self, folder: Path, distribution: Distribution, archive: AptArchive):
         if shutil.which("apt-get") is None:
@@ -121,13 +125,14 @@ class PrivateApt:
 
     @property
     def local(self) -> str:
-        """The prefix of the addresses of packages that come from ``repositories`` (see ``prepare``), not from the
-        archive.
-        """
+        """The prefix of package addresses in ``repositories`` (see ``prepare``); others come from the archive."""
         return f"file://{self._folder}/local/"
 
     def prepare(self, before: LockedPackages, repositories: Sequence[Path]) -> None:
-        """Fetch the archive's package lists, and make apt prefer the versions in ``before``."""
+        """Fetch the archive's package lists, and make apt prefer the versions in ``before``.
+
+        Packages in ``repositories`` (package files that contain a repository) become available, too.
+        """
         for name in ("lists/partial", "cache/archives/partial", "named"):
             (self._folder / name).mkdir(parents=True, exist_ok=True)
         keyring = self._keyring()
@@ -150,8 +155,9 @@ class PrivateApt:
             raise ArtifactError(f"the package lists of {self._of} could not be fetched ({text}); {_ONLINE}")
 
     def _unpacked(self, repository: Path) -> Path:
-        """Return a directory with the package list of a repository, extracted if needed; its name is the checksum of
-        the repository's file.
+        """Return a directory with the package list in ``repository``, extracted if needed.
+
+        The directory's name is the checksum of the repository's file.
         """
         place = self._folder / "local" / repository.parent.name
         if not (place / "Packages").is_file():
@@ -169,9 +175,10 @@ class PrivateApt:
         return keyring.absolute()
 
     def _repositories(self) -> Mapping[tuple[str, str], set[str]]:
-        """Return address and suite of each repository in the archive, with the components to use. If this machine runs
-        another release of the same distribution, the addresses in its apt sources are used with the suites of the
-        wanted release.
+        """Return address and suite of each repository in the archive → the components to use.
+
+        If this machine has another release of the distribution, the addresses in its apt sources are used with the
+        suites of the wanted release.
         """
         found = list(self._targets(self._of.codename))
         mine = platform.freedesktop_os_release() if self._archive.sources is None else {}
@@ -190,9 +197,7 @@ class PrivateApt:
         return repositories
 
     def _targets(self, codename: str) -> Iterator[tuple[str, str, str]]:
-        """Yield address, suite without the codename, and component, of each source for the release ``codename`` in the
-        apt sources.
-        """
+        """Yield address, suite without ``codename``, and component of each apt source for the release ``codename``."""
         options: list[str] = []
         if named := self._archive.sources:
             shutil.rmtree(self._folder / "named")
@@ -213,7 +218,9 @@ class PrivateApt:
                 yield uri, pocket, component
 
     def known(self, words: Iterable[str]) -> frozenset[str]:
-        """Return the words (``name`` or ``name=version``) for which the archive or a repository has a package."""
+        """Return those of ``words`` (``name`` or ``name=version``) for which the archive or a repository
+        has a package.
+        """
         chosen = sorted(words)
         shown = {(stanza["Package"], stanza["Version"]) for stanza in self._show(chosen)}
         names = {name for name, _ in shown}
@@ -223,8 +230,9 @@ class PrivateApt:
         )
 
     def resolve(self, words: Sequence[str]) -> Iterator[tuple[str, str, str]]:
-        """Yield name, version and address of each package that ``apt-get install`` with these words installs on a host
-        without any package.
+        """Yield name, version and address of each package that ``apt-get install`` installs for ``words``.
+
+        The packages are those for a host without any package.
         """
         done = self._run("apt-get", "-q", "--print-uris", "install", *words)
         if done.returncode != 0:
@@ -244,7 +252,10 @@ class PrivateApt:
                 yield parts[0], parts[1].replace("%3a", ":"), self._address(uri)
 
     def _address(self, uri: str) -> str:
-        """Return an address that programs other than apt can fetch, else raise ``ArtifactError``."""
+        """Return ``uri`` as an address that programs other than apt can fetch.
+
+        Raises ``ArtifactError`` for an unsupported scheme.
+        """
         scheme, _, rest = uri.partition(":")
         if scheme in {"http", "https"}:
             return uri
@@ -256,7 +267,7 @@ class PrivateApt:
         )
 
     def stanzas(self, chosen: Mapping[str, tuple[str, str]]) -> list[dict[str, str]]:
-        """Return the entries in the package lists for these packages and versions."""
+        """Return the entries in the package lists for the packages and versions in ``chosen``."""
         return list(self._show([f"{name}={version}" for name, (version, _) in chosen.items()]))
 
     def _show(self, words: Sequence[str]) -> Iterator[dict[str, str]]:
@@ -291,7 +302,7 @@ def _program(command: Sequence[str], **settings: str) -> subprocess.CompletedPro
 
 
 def _settings(folder: Path) -> str:
-    """Return apt's settings: paths in ``folder``, nothing from this machine, and no installed package."""
+    """Return apt's settings: paths in ``folder``, no settings of this machine, and no installed packages."""
     values = {
         "Dir::Etc::Main": "/dev/null",
         "Dir::Etc::Parts": "/dev/null",
@@ -321,9 +332,7 @@ def _settings(folder: Path) -> str:
 
 
 def _reached() -> Iterator[str]:
-    """Yield the lines of this machine's apt settings for access to archives: proxies, timeouts, and the credentials
-    file.
-    """
+    """Yield this machine's apt settings for access to archives: proxies, timeouts, and the credentials file."""
     for line in _program(["apt-config", "dump"]).stdout.splitlines():
         if line.startswith((*_TAKEN, "Dir::Etc::netrc", "Dir::Etc::netrcparts")):
             name, _, value = line.partition(" ")

@@ -1,6 +1,6 @@
-"""The store: stacks' files on this machine, found by sha256, and pinned checksums for files whose vendors publish none.
+"""The store: stacks' files on this machine, found by sha256, and checksums pinned at the first download.
 
-A file gets its final name in the store only after the verification of its checksum.
+A file gets its final name in the store only after its checksum has been verified.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class AnyArtifact(Protocol):
 
     @property
     def file(self) -> str:
-        """File name, without a directory."""
+        """Name of the file, without a directory."""
 
     @property
     def urls(self) -> tuple[str, ...]:
@@ -52,16 +52,16 @@ class AnyArtifact(Protocol):
 
     @property
     def size(self) -> int | None:
-        """Size in bytes; ``None`` if unknown."""
+        """Size of the file in bytes; ``None`` if it is unknown."""
 
     @property
     def stand_in(self) -> bool | str:
-        """Whether the file replaces the vendor's file; may be a text that describes the file."""
+        """Whether the file replaces the vendor's file; may be a text that describes the replacement."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """A file's checksum and size at its first download, recorded in a lock file."""
+    """The checksum and size of a file at its first download, recorded in a lock file."""
 
     file: str
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
@@ -75,8 +75,9 @@ class _LockFile:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """The files under ``root``. ``lock_dirs`` are the directories of stacks: a stack's lock file is next to the stack
-    file, or in the first of these directories if none of them has the stack.
+    """The files of stacks below ``root``. ``lock_dirs`` are the directories of stacks and of their lock files.
+
+    A lock file is next to its stack, or in the first directory if none has the stack.
     """
 
     root: Path
@@ -84,8 +85,9 @@ class Store:
 
     @classmethod
     def default(cls, lock_dirs: tuple[Path, ...] = ()) -> Store:
-        """Return the store in ``$HOSTWRIGHT_ARTIFACTS``, else in the user's cache directory. If the user has no home
-        directory (as for cron in a container), the store is in the state folder.
+        """Return the store in ``$HOSTWRIGHT_ARTIFACTS``, else in the user's cache directory.
+
+        If the user has no home directory (as for cron in a container), the store is in the state directory.
         """
         if named := os.environ.get(STORE_VARIABLE):
             return cls(expanded(named), lock_dirs)
@@ -96,12 +98,13 @@ class Store:
         return cls(cache / "artifacts", lock_dirs)
 
     def path(self, sha256: str, file: str) -> Path:
-        """Return the path in the store for a file with this checksum, whether the file exists or not."""
+        """Return the path in the store of ``file`` with the checksum ``sha256``, whether it exists or not."""
         return self.root / sha256[:2] / sha256 / file
 
     def locate(self, artifact: AnyArtifact) -> Path:
-        """Return the path of an artifact's file in the store, without reading it. Raises ``ArtifactError`` if the file
-        is missing or has the wrong size.
+        """Return the path of the artifact's file in the store, without reading the file.
+
+        Raises ``ArtifactError`` if the file is missing or has the wrong size.
         """
         if artifact.sha256 is None:
             raise ArtifactError(f"{artifact.name}: {artifact.file} has no pinned checksum yet; run {Command('mirror')}")
@@ -120,7 +123,7 @@ class Store:
         return path
 
     def size_of(self, artifact: AnyArtifact) -> int:
-        """Return the size of an artifact in bytes: from the stack, else from the file in the store, else 0."""
+        """Return the size of the artifact's file in bytes: from the stack, else from the store, else 0."""
         if artifact.size is not None or artifact.sha256 is None:
             return artifact.size or 0
         try:
@@ -129,13 +132,14 @@ class Store:
             return 0
 
     def lock_file(self, stack: str) -> Path:
-        """The path of a stack's lock file, next to the stack file."""
+        """Return the path of the lock file for ``stack``, next to the stack file."""
         beside = (folder for folder in self.lock_dirs if (folder / f"{stack}.yml").exists())
         return next(beside, self.lock_dirs[0]) / f"{stack}.lock.yml"
 
     def pinned(self, stack: Stack) -> Stack:
-        """Return the stack; artifacts without checksum get the checksum and size pinned in its lock file. Raises
-        ``InputError``.
+        """Return ``stack`` with the checksums and sizes that its lock file pins, for artifacts without a checksum.
+
+        Raises ``InputError`` if the lock file is damaged.
         """
         pins = read_pins(self.lock_file(stack.name))
         known = {
@@ -147,8 +151,9 @@ class Store:
 
 
 def read_pins(path: Path) -> dict[str, Pin]:
-    """Read the pins in a lock file, by artifact name; empty for a missing file. Raises ``InputError`` for a damaged
-    file.
+    """Read the pins in the lock file ``path``: artifact → pin; empty if the file does not exist.
+
+    Raises ``InputError`` for a damaged file.
     """
     try:
         return adapter(_LockFile).validate_python(yaml.safe_load(path.read_text(encoding="utf-8")) or {}).artifacts
@@ -159,7 +164,7 @@ def read_pins(path: Path) -> dict[str, Pin]:
 
 
 def damaged(lock: Path, why: str) -> InputError:
-    """Return the error for a lock file that cannot be parsed."""
+    """Return the error for the lock file ``lock``, which cannot be parsed for the reason ``why``."""
     return InputError(
         f"this lock file is damaged ({why}); restore it from version control, or delete it and run {Command('mirror')}",
         str(lock),
@@ -174,7 +179,9 @@ def _why(error: Exception) -> str:
 
 
 def write_pin(path: Path, name: str, pin: Pin) -> None:
-    """Add a pin to a lock file, atomically. Raises ``ArtifactError`` if the file cannot be written."""
+    """Add ``pin`` of the artifact ``name`` to the lock file ``path``, atomically. Raises ``ArtifactError`` if that
+    fails.
+    """
     try:
         with locked(path.parent):
             pins = {**read_pins(path), name: pin}
@@ -186,7 +193,7 @@ def write_pin(path: Path, name: str, pin: Pin) -> None:
 
 
 def settle(temporary: Path, final: Path) -> None:
-    """Rename a finished file to its final name, durably: after a crash, the final file is complete or absent."""
+    """Rename the complete file ``temporary`` to ``final``. After a crash, ``final`` is complete or absent."""
     final.parent.mkdir(parents=True, exist_ok=True)
     sync(temporary)
     temporary.replace(final)
@@ -195,7 +202,7 @@ def settle(temporary: Path, final: Path) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Lock a folder against other processes of Hostwright while the block runs. A missing folder is created."""
+    """Lock ``folder`` against other processes of Hostwright while the block runs. A missing folder is created."""
     descriptor = _lock(folder)
     try:
         yield
@@ -204,7 +211,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def _lock(folder: Path) -> int:
-    """Lock a folder; return its descriptor. If its former holder has removed the folder, create it again."""
+    """Lock ``folder``, and return its descriptor. Create it again if the last holder of the lock has removed it."""
     from filelock import lock_descriptor
 
     while True:
@@ -225,7 +232,7 @@ def sha256_of(path: Path) -> str:
 
 
 def stand_ins_line(files: Iterable[str]) -> str:
-    """Warning with the number of stand-in files and their texts, so that a lab is not mistaken for real hosts."""
+    """Return a warning with the number and texts of stand-in files, so that a lab is not mistaken for real hosts."""
     unique = sorted({*files})
     texts = dict.fromkeys(found[1] for file in unique if (found := re.search(r" \((.*)\)$", file)))
     line = f"lab stack: {count(len(unique), 'stand-in file')}, not the vendor's own: see docs/lab.md"

@@ -1,6 +1,6 @@
-"""Distribution packages that hosts receive from the mirror. A lock file lists the package files, with their sha256.
+"""Packages of distributions that hosts receive from the mirror. A lock file lists their files with their sha256.
 
-The lock file is next to the stack's other lock file. Only ``invoke mirror`` writes it (``aptarchive`` resolves):
+The lock file is next to the stack's other lock file. Only ``invoke mirror`` writes it (see ``aptarchive``):
 
     {"debian-12": {
       "wanted": [["build-essential", "dkms"]],
@@ -44,7 +44,7 @@ class MirroredDeb(RoleFile):
 
 @dataclass(frozen=True, slots=True)
 class LockedDeb:
-    """A package in a lock file of packages, with the package file's address and checksum."""
+    """A package in a lock file of packages, with the address and checksum of the package's file."""
 
     package: Name
     version: DebianVersion
@@ -54,7 +54,7 @@ class LockedDeb:
     needs: tuple[Name, ...] = ()
 
     def as_file(self, distribution: str) -> MirroredDeb:
-        """Return the artifact for hosts with this distribution. The artifact's name includes the distribution."""
+        """Return the package as an artifact for hosts with this distribution, which the artifact's name includes."""
         name = f"{distribution}-{self.package}-{self.version}".lower()
         return MirroredDeb(
             name=name.replace(":", "-").replace("~", "-"),
@@ -77,7 +77,9 @@ class LockedPackages:
     others: Mapping[Name, tuple[Name, ...]] = field(default_factory=dict)
 
     def lacking(self, words: Iterable[str]) -> tuple[str, ...]:
-        """Words (``name`` or ``name=version``) for which neither ``packages`` nor ``others`` has a package."""
+        """Return those of ``words`` (``name`` or ``name=version``) whose package is in neither ``packages`` nor
+        ``others``.
+        """
         versions = {deb.package: deb.version for deb in self.packages}
 
         def is_here(word: str) -> bool:
@@ -88,7 +90,7 @@ class LockedPackages:
 
 
 def reached(names: Iterable[str], needs: Callable[[str], Iterable[str]]) -> set[str]:
-    """Return these names, and the names of all their direct and indirect dependencies.
+    """Return ``names``, and the names of all their direct and indirect dependencies. ``needs`` returns direct ones.
 
     >>> sorted(reached(["dkms"], {"dkms": ["make"], "make": ["libc6"], "libc6": ["dkms"], "gcc": []}.__getitem__))
     ['dkms', 'libc6', 'make']
@@ -106,13 +108,13 @@ Locked = Mapping[str, LockedPackages]  #: distribution (``debian-12``) → locke
 
 
 def packages_lock(store: Store, stack: str) -> Path:
-    """Return the path of the lock file for a stack's packages, which is next to the stack's other lock file."""
+    """Return the path of the lock file for the packages of ``stack``, next to the stack's other lock file."""
     other = store.lock_file(stack)
     return other.with_name(other.stem + SUFFIX)
 
 
 def parse_locked(text: str, where: Path) -> Locked:
-    """Parse a lock file of packages. Raises ``InputError`` for a damaged file."""
+    """Parse ``text``, a lock file of packages. Raises ``InputError``, which names ``where``, for a damaged file."""
     try:
         return adapter(dict[str, LockedPackages]).validate_json(text)
     except ValueError as error:
@@ -120,7 +122,7 @@ def parse_locked(text: str, where: Path) -> Locked:
 
 
 def read_locked(path: Path) -> Locked:
-    """Read a lock file of packages; empty for a missing file. Raises ``InputError`` for a damaged file."""
+    """Read the lock file of packages ``path``; empty if it does not exist. Raises ``InputError`` for a damaged file."""
     try:
         return parse_locked(path.read_text("utf-8"), path)
     except FileNotFoundError:
@@ -128,7 +130,10 @@ def read_locked(path: Path) -> Locked:
 
 
 def write_locked(path: Path, locked_packages: Locked) -> None:
-    """Write a lock file of packages atomically, with one line per package for diffs. Raises ``ArtifactError``."""
+    """Write a lock file of packages, atomically and with one line per package for diffs.
+
+    Raises ``ArtifactError`` if it cannot be written.
+    """
     parts = []
     for distribution, packages in sorted(locked_packages.items()):
         data = adapter(dict[str, LockedPackages]).dump_python({distribution: packages}, mode="json")[distribution]
@@ -147,8 +152,9 @@ def write_locked(path: Path, locked_packages: Locked) -> None:
 
 @dataclass(frozen=True, eq=False)
 class PackageMirror:
-    """The package files that a lock file lists, by distribution and package. Two objects are equal only if identical,
-    because comparing contents would be slow.
+    """The package files that a lock file lists, by distribution and package.
+
+    Two objects are equal only if identical, because comparing contents would be slow.
     """
 
     locked: Locked = field(default_factory=dict)
@@ -167,21 +173,26 @@ class PackageMirror:
         return tuple(deb for debs in self.distributions.values() for deb in debs.values())
 
     def lacking(self, distribution: str, words: Iterable[str]) -> tuple[str, ...]:
-        """Return the words (``name`` or ``name=version``) for which the mirror has no package of this distribution."""
+        """Return those of ``words`` (``name`` or ``name=version``) for which the mirror has no package of
+        ``distribution``.
+        """
         return self.locked.get(distribution, LockedPackages()).lacking(words)
 
     def needed_by_others(self, distribution: str, names: Iterable[str]) -> tuple[str, ...]:
-        """Return the distribution's packages on which ``names`` depend: packages from repositories on a host's disk."""
+        """Return the packages of ``distribution`` that the packages ``names`` need.
+
+        These ``names`` are packages in repositories on a host's disk.
+        """
         others = self.locked.get(distribution, LockedPackages()).others
         return tuple(dict.fromkeys(need for name in names for need in others.get(name, ())))
 
     def closure(
         self, distribution: str, names: Iterable[str], installed: Collection[tuple[str, str]] = ()
     ) -> tuple[MirroredDeb, ...]:
-        """Return the files of these packages and of all their dependencies, except packages in ``installed`` (pairs of
-        name and version).
+        """Return the files of the packages ``names`` and of all their dependencies, except packages in ``installed``.
 
-        A package installed with another version is included, because apt may have to change its version.
+        ``installed`` has pairs of name and version. A package installed with another version is included, because apt
+        may have to change its version.
         """
         debs = self.distributions.get(distribution, {})
 
@@ -191,6 +202,6 @@ class PackageMirror:
         return tuple(debs[name] for name in sorted(reached((name for name in names if name in debs), missing)))
 
     def files_for(self, distribution: str, words: Iterable[str]) -> tuple[MirroredDeb, ...]:
-        """Files that a host without any package needs to install these words (``name`` or ``name=version``)."""
+        """Return the files that a host without packages needs to install ``words`` (``name`` or ``name=version``)."""
         names = [word.partition("=")[0] for word in words]
         return self.closure(distribution, (*names, *self.needed_by_others(distribution, names)))

@@ -1,6 +1,6 @@
-"""Writes the export directory that transfers files of stacks to a machine without a network.
+"""Writes the export directory, which transfers files of stacks to a machine without a network.
 
-``sources.Exported`` reads it:
+``sources.Exported`` reads this directory:
 
     SHA256SUMS                        checked by `sha256sum -c SHA256SUMS`
     <two characters>/<sha256>/<file>
@@ -22,9 +22,9 @@ from hostwright.stack.store.sources import PINS, SUMS
 
 
 def export(files: Iterable[Mirrored], locks: Iterable[Path], folder: Path, progress: TransferProgress) -> None:
-    """Write files of the store, and the lock files that pin some of them, into a directory.
+    """Write ``files`` of the store, and the lock files ``locks`` that pin some of them, into ``folder``.
 
-    Existing files with the right size are kept. Raises ``ArtifactError``.
+    Existing files with the right size are kept. Raises ``ArtifactError`` if a file cannot be written.
     """
     there = Store(folder)
     wanted = {there.path(file.sha256, file.file): file for file in files}
@@ -43,7 +43,7 @@ def export(files: Iterable[Mirrored], locks: Iterable[Path], folder: Path, progr
 
 
 def _put(file: Mirrored, path: Path, progress: TransferProgress) -> None:
-    """Copy one file; the copy gets its final name only when it is complete."""
+    """Copy ``file`` to ``path``. The copy gets this name only when it is complete."""
     part = path.with_name(path.name + ".part")
     path.parent.mkdir(parents=True, exist_ok=True)
     progress.show(file.file, 0, file.size)

@@ -1,4 +1,4 @@
-"""Downloads a URL into a ``.part`` file that a later attempt resumes; callers verify the content."""
+"""Downloads a URL into a ``.part`` file that a later attempt resumes. Callers verify the content."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ Tell = Callable[[int, int | None], None]
 
 
 class _Again(Exception):
-    """The transfer was interrupted, or the part file is unusable: try again. The text is the reason."""
+    """Error: the transfer was interrupted, or the part file is unusable, so the download must be repeated."""
 
 
 class Unreached(ArtifactError):
-    """No connection to a server or its proxy was possible. Further downloads from it will probably also fail.
+    """Error: no connection to a server or its proxy. Further downloads from this server will probably also fail.
 
     ``who`` is the server or the proxy, ``why`` the reason, ``cure`` the check that the operator should make on this
     machine.
@@ -47,7 +47,7 @@ class Unreached(ArtifactError):
 
 
 def make_session() -> requests.Session:
-    """Create an HTTP session that retries requests to busy servers, with proxies and CA certificates as for curl."""
+    """Return an HTTP session that retries requests to busy servers, with proxies and CA certificates as for curl."""
     import requests
     from requests.adapters import HTTPAdapter
     from urllib3.util import Retry
@@ -67,10 +67,10 @@ def make_session() -> requests.Session:
 
 
 def fetch(session: requests.Session, url: str, part: Path, *, size: int | None, checked: bool, tell: Tell) -> None:
-    """Download ``url`` into the file ``part``, or resume the download at the file's end.
+    """Download ``url`` into the file ``part``, or resume an interrupted download at the file's end.
 
-    ``checked`` means that the caller verifies a checksum afterwards. Without it, a download is resumed only if the
-    server confirms that its file is unchanged. Raises ``ArtifactError``.
+    ``checked`` means that the caller verifies a checksum afterwards. Otherwise a download is resumed only if the server
+    confirms that its file is unchanged. Raises ``ArtifactError`` if the download fails.
     """
     scheme = urlsplit(url).scheme
     if scheme == "file":
@@ -124,13 +124,14 @@ def _attempt(session: requests.Session, url: str, part: Path, *, size: int | Non
 
 
 def _complete(response: requests.Response, start: int) -> bool:
-    """Return whether the server reports that the part of ``start`` bytes is already the whole file."""
+    """Return whether the server reports that the ``start`` bytes on this machine are already the whole file."""
     return response.status_code == 416 and response.headers.get("Content-Range") == f"bytes */{start}"
 
 
 def _begin(response: requests.Response, url: str, part: Path, start: int, size: int | None) -> tuple[int, int | None]:
-    """Return the offset of the response's body in the file, and the length of the file. Raises an error if the response
-    cannot be the requested file.
+    """Return the offset of the response's body in the file, and the length of the file.
+
+    Raises an error if the response cannot be the requested file.
     """
     if response.status_code == 416:
         part.unlink(missing_ok=True)
@@ -186,7 +187,7 @@ def _validator(part: Path) -> Path:
 
 
 def _identity(response: requests.Response) -> str:
-    """Return the ETag or modification date that the server sent for the file; empty if it sent neither."""
+    """Return the ETag or modification date of the file in ``response``; empty if it has neither."""
     tag = response.headers.get("ETag", "")
     return tag if tag and not tag.startswith("W/") else response.headers.get("Last-Modified", "")
 
@@ -226,13 +227,13 @@ def _reason(error: Exception) -> str:
 
 
 def _innermost(error: BaseException) -> BaseException:
-    """Return the root cause of an error: requests wraps urllib3's error, which wraps the socket's error."""
+    """Return the first cause of ``error``: requests wraps urllib3's error, which wraps the socket's error."""
     while error.__cause__ is not None or error.__context__ is not None:
         error = error.__cause__ or error.__context__ or error
     return error
 
 
 def discard(part: Path) -> None:
-    """Remove a part file, and the file next to it with the server's ETag or date."""
+    """Remove the file ``part`` of a download, and the file next to it with the server's ETag or date."""
     part.unlink(missing_ok=True)
     _validator(part).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Paths of a stack's files on hosts, which contain the files' checksums."""
+"""Paths of stacks' files on hosts. Each path contains the file's checksum."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ CACHE = "/var/cache/hostwright/artifacts"
 
 
 def host_path(artifact: AnyArtifact, cache: str = CACHE) -> str:
-    """Return the path of an artifact on a host, with ``unpinned`` in place of an unknown checksum."""
+    """Return the path of ``artifact`` on a host, with ``unpinned`` in place of an unknown checksum."""
     return f"{cache}/{artifact.sha256 or 'unpinned'}/{artifact.file}"

@@ -1,6 +1,4 @@
-"""Fetches files of stacks into the store for ``invoke mirror``. A file gets its name in the store only after
-verification.
-"""
+"""Fetches files of stacks into the store for ``invoke mirror``, and verifies them."""
 
 from __future__ import annotations
 
@@ -49,17 +47,17 @@ class BroughtFile(Protocol):
     """An artifact without an address, whose method ``bring`` fetches it."""
 
     def bring(self, folder: Path, /) -> Path:
-        """Fetch the file into an empty directory; return the file's path. Raises ``ArtifactError``."""
+        """Fetch the file into the empty directory ``folder``; return its path. Raises ``ArtifactError`` on failure."""
 
 
 class TransferProgress(Protocol):
-    """Displays the progress of transfers."""
+    """Displays the progress of file transfers."""
 
     def show(self, file: str, done: int, total: int | None) -> None:
-        """Show that ``done`` of ``total`` bytes of a file have arrived; ``total`` is ``None`` if unknown."""
+        """Show that ``done`` of ``total`` bytes of ``file`` have arrived; ``total`` is ``None`` if unknown."""
 
     def end(self, file: str, note: str) -> None:
-        """Show that the transfer of a file has ended; ``note`` is the result."""
+        """Show that the transfer of ``file`` has ended; ``note`` is the result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +82,7 @@ def mirror(
     source: FileSource | None = None,
     progress: TransferProgress,
 ) -> list[Mirrored]:
-    """Put files into the store: verify existing files, then search ``source``, then try the URLs.
+    """Put the files of ``artifacts`` into the store: verify existing files, then search ``source``, then try URLs.
 
     ``lock`` is the stack's lock file. Raises one ``ArtifactError`` with all failures after all other files are fetched,
     or at once if the store's directory is unusable.
@@ -142,7 +140,7 @@ class _Run:
         self._silent: dict[str, Unreached] = {}  #: server → error of the first failed connection to this server
 
     def obtain(self, artifact: AnyArtifact) -> Mirrored:
-        """Put one file into the store and pin its checksum if needed, while other processes are locked out."""
+        """Put one file into the store, locked against other processes, and pin its checksum if needed."""
         pinned = self._pinned(artifact, read_pins(self._lock))
         new = artifact.sha256 is None and pinned is None
         if new and self._source:
@@ -182,9 +180,7 @@ class _Run:
         return sha256, came
 
     def _is_there(self, artifact: AnyArtifact, wanted: str) -> bool:
-        """Return whether the store has the file with the right checksum. A damaged file is removed, so that it is
-        fetched again.
-        """
+        """Return whether the store has the file with the checksum ``wanted``. A damaged file is removed."""
         path = self._store.path(wanted, artifact.file)
         if not path.exists():
             return False
@@ -196,7 +192,7 @@ class _Run:
         return False
 
     def _take(self, artifact: AnyArtifact, own: Path, part: Path) -> None:
-        """Create the part as a hard link to the user's file ``own``, or as a copy on another file system."""
+        """Create the file ``part`` as a hard link to the user's file ``own``, or as a copy on another file system."""
         discard(part)
         size = own.stat().st_size
         self._progress.show(artifact.file, 0, size)
@@ -243,7 +239,7 @@ class _Run:
 
     @contextmanager
     def _asked(self, server: str) -> Iterator[None]:
-        """Raise the earlier error of an unreachable server at once, because another attempt would wait as long."""
+        """Raise the earlier error if ``server`` was unreachable before, because another attempt would wait as long."""
         if server in self._silent:
             raise self._silent[server]
         try:
@@ -253,7 +249,7 @@ class _Run:
             raise
 
     def _check(self, artifact: AnyArtifact, wanted: str | None, part: Path, origin: str) -> str:
-        """Return the checksum of a part. If it is not the expected file, remove it and raise ``ArtifactError``."""
+        """Return the checksum of the file ``part``. For a wrong file, remove it and raise ``ArtifactError``."""
         size = part.stat().st_size
         if artifact.size is not None and size != artifact.size:
             discard(part)

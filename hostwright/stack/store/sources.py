@@ -1,4 +1,4 @@
-"""Local directories from which stack files can be taken: a directory of the user, or an export directory."""
+"""Local directories that replace downloads of stacks' files: a directory of the user, or an export directory."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ class FileSource(Protocol):
     """A local directory with files of stacks, used before downloads."""
 
     def find(self, artifact: AnyArtifact, wanted: str | None, /) -> Path | None:
-        """Return the path of an artifact's file, which has the sha256 ``wanted`` if that is known. ``None`` means that
-        the file must be downloaded. Raises ``ArtifactError`` if the file is missing and must not be downloaded.
+        """Return the path of the artifact's file, with the sha256 ``wanted`` if known; ``None`` if it must be
+        downloaded.
+
+        Raises ``ArtifactError`` if the file is missing and must not be downloaded.
         """
 
     def pins(self, lock: str, /) -> Mapping[str, Pin]:
-        """Return the exported pins for the stack whose lock file has the name ``lock``."""
+        """Return the exported pins (artifact → pin) for the stack whose lock file has the name ``lock``."""
 
     def packages(self, lock: str, /) -> Path | None:
-        """Return the path of the exported lock file of packages with the name ``lock``. ``None`` means that packages
-        are resolved on this machine.
+        """Return the path of the exported lock file of packages ``lock``; ``None`` if packages are resolved on this
+        machine.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class OwnFiles:
-    """A directory with files of the user, which are found by name. Raises ``InputError`` if the path is not a
-    directory.
-    """
+    """A directory with files of the user, found by name. Raises ``InputError`` if the path is not a directory."""
 
     folder: Path
 
@@ -46,10 +46,10 @@ class OwnFiles:
             raise InputError(f"'{self.folder}' is not a directory; give a directory with files", "--from")
 
     def find(self, artifact: AnyArtifact, wanted: str | None, /) -> Path | None:
-        """Return a file with the artifact's name in the directory, else in a subdirectory, else a file of another name
-        with the artifact's size and checksum.
+        """Return a file with the artifact's name in the directory or a subdirectory, else one with its size and
+        checksum.
 
-        apt and the archive use different names for a package file.
+        The search by checksum finds package files, for which apt and the archive use different names.
         """
         direct = self.folder / artifact.file
         if direct.is_file():
@@ -78,7 +78,7 @@ def _size(path: Path) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """A directory written by ``export``, perhaps on another machine. Raises ``InputError`` for any other directory."""
+    """A directory that ``export`` wrote, perhaps on another machine. Raises ``InputError`` for any other directory."""
 
     folder: Path
 
@@ -89,7 +89,7 @@ class Exported:
             )
 
     def find(self, artifact: AnyArtifact, wanted: str | None, /) -> Path | None:
-        """Return the path of the file with this checksum. Raises ``ArtifactError`` if the export lacks the file."""
+        """Return the path of the file with the checksum ``wanted``. Raises ``ArtifactError`` if the export lacks it."""
         path = Store(self.folder).path(wanted, artifact.file) if wanted else None
         if path is None or not path.is_file():
             which = f" with the sha256 {wanted}" if wanted else ""
@@ -97,9 +97,9 @@ class Exported:
         return path
 
     def pins(self, lock: str, /) -> Mapping[str, Pin]:
-        """Return the pins in the exported lock file. Raises ``InputError`` if the file is damaged."""
+        """Return the pins in the exported lock file ``lock``. Raises ``InputError`` if this file is damaged."""
         return read_pins(self.folder / PINS / lock)
 
     def packages(self, lock: str, /) -> Path:
-        """The path of the exported lock file of packages."""
+        """Return the path of the exported lock file of packages ``lock``."""
         return self.folder / PINS / lock

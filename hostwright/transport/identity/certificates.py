@@ -38,7 +38,7 @@ class Certificate:
         return f"{self.key.key_type}{SUFFIX} {base64.b64encode(self.blob).decode()}"
 
     def unfit(self, principal: str, algorithms: Collection[str], now_s: float) -> str:
-        """Return the reason why the certificate is invalid for the host ``principal``, else empty."""
+        """Return the reason why the certificate is not valid for the host ``principal``; empty if it is valid."""
         return next(self._faults(principal, algorithms, now_s), "")
 
     def _faults(self, principal: str, algorithms: Collection[str], now_s: float) -> Iterator[str]:
@@ -59,7 +59,7 @@ class Certificate:
 
 
 def read(blob: bytes) -> Certificate:
-    """Parse and verify a certificate in the wire format.
+    """Parse and verify ``blob``, a certificate in the wire format.
 
     Raises ``ValueError`` if the certificate is damaged, its signature is wrong, or the kind of signature is not
     supported, such as a signature by a security token.
@@ -91,7 +91,7 @@ def read(blob: bytes) -> Certificate:
 
 
 def plain(blob: bytes) -> bytes:
-    """Return the host's key from a certificate, in the wire format; empty if the certificate is damaged."""
+    """Return the host's key in ``blob``, a certificate in the wire format; empty if the certificate is damaged."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import SSHCertificate
     from cryptography.hazmat.primitives.serialization import load_ssh_public_identity as load

@@ -20,8 +20,10 @@ _sha1 = hashlib.sha1
 
 
 class HashedName(NamedTuple):
-    """A hashed name. ``inner`` and ``outer`` are the first blocks of the two hashes in HMAC, made from the salt, which
-    halves the time of a comparison.
+    """A hashed host name in ``known_hosts``.
+
+    ``inner`` and ``outer`` are the first blocks of the two hashes in HMAC, made from the salt. Keeping them halves the
+    time of a comparison.
     """
 
     inner: bytes
@@ -30,7 +32,7 @@ class HashedName(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> HashedName | None:
-        """Parse a hashed name; ``None`` for a text that OpenSSH would write differently."""
+        """Parse ``text``, a hashed name in ``known_hosts``; ``None`` if OpenSSH would write it differently."""
         try:
             salt, digest = (binascii.a2b_base64(part) for part in text.split("|")[2:])
         except ValueError:
@@ -42,7 +44,10 @@ class HashedName(NamedTuple):
 
 
 def named(name: str, lines: Iterable[tuple[HashedName, T]]) -> tuple[T, ...]:
-    """Return the lines whose hashed name is the hash of ``name``. For speed, the loop calls only hash functions."""
+    """Return the values of ``lines`` whose hashed name is the hash of ``name``.
+
+    For speed, the loop calls only hash functions.
+    """
     sha1, data, found = _sha1, name.encode(), list[T]()
     for (inner, outer, digest), line in lines:
         if sha1(outer + sha1(inner + data).digest()).digest() == digest:
@@ -51,7 +56,7 @@ def named(name: str, lines: Iterable[tuple[HashedName, T]]) -> tuple[T, ...]:
 
 
 def hashed_name(name: str) -> str:
-    """Hash a name with a random salt, as ``ssh-keygen -H`` does."""
+    """Hash ``name`` with a random salt, as ``ssh-keygen -H`` does."""
     salt = os.urandom(_SALT_BYTES)
     return _written(salt, hmac.digest(salt, name.encode(), "sha1"))
 

@@ -55,19 +55,19 @@ class KnownHost:
 
     @property
     def blob(self) -> bytes:
-        """The key's bytes. Empty for a damaged line, so that they differ from every key."""
+        """The key's bytes; empty for a damaged line, so that the bytes differ from those of every key."""
         try:
             return base64.b64decode(self.encoded.translate(_IGNORED), validate=True)
         except (binascii.Error, ValueError):
             return b""
 
     def is_for(self, blob: bytes) -> bool:
-        """Whether the line has this key. The key type in the line must be the type of the key, as in OpenSSH."""
+        """Whether the line has the key ``blob``, and names the type of this key. OpenSSH checks both too."""
         return self.blob == blob and _type_of(blob) == _PLAIN_TYPES.get(self.key_type, self.key_type)
 
     @property
     def whole(self) -> bool:
-        """Whether the line has a valid key of the type that the line names."""
+        """Whether the line has a valid key, of the type that the line names."""
         blob = self.blob
         return bool(blob) and self.is_for(blob)
 
@@ -113,12 +113,12 @@ class KnownHosts:
 
     @classmethod
     def read(cls, path: Path) -> KnownHosts:
-        """Read a ``known_hosts`` file. Raises ``OSError``."""
+        """Read a ``known_hosts`` file. Raises ``OSError`` if it cannot be read."""
         return cls.parse(path, path.read_bytes())
 
     @classmethod
     def parse(cls, path: Path, content: bytes) -> KnownHosts:
-        """Parse the content of a ``known_hosts`` file. Invalid lines are ignored, as in OpenSSH."""
+        """Parse ``content``, read from the ``known_hosts`` file ``path``. Invalid lines are ignored, as in OpenSSH."""
         known = cls()
         for number, line in enumerate(content.decode("utf-8", errors="replace").split("\n"), 1):
             entry = _entry(path, number, line)
@@ -157,8 +157,9 @@ def _entry(path: Path, number: int, line: str) -> KnownHost | None:
 
 
 def _matches(patterns: str, name: str) -> bool:
-    """Return whether a comma-separated list of patterns with ``*`` and ``?`` matches ``name``. A matching ``!pattern``
-    excludes the name.
+    """Return whether one of ``patterns`` (separated by commas, with ``*`` and ``?``) matches ``name``.
+
+    A matching ``!pattern`` excludes the name.
     """
     matched = False
     for pattern in patterns.split(","):
@@ -171,7 +172,7 @@ def _matches(patterns: str, name: str) -> bool:
 
 
 def entry_name(host: str, port: int) -> str:
-    """The name of a server in a ``known_hosts`` file."""
+    """The name of the server at ``host`` and ``port`` in a ``known_hosts`` file."""
     return host.lower() if port == SSH_PORT else f"[{host.lower()}]:{port}"
 
 
@@ -180,8 +181,8 @@ class Known:
     """The ``known_hosts`` lines about one server.
 
     ``portless`` are lines for the server's name without the port. As in OpenSSH, a server with a key from these lines
-    is accepted, and one with a different key counts as unknown, not as changed. ``others`` are lines of further files,
-    of which only revoked keys count.
+    is accepted. A server with a different key counts as unknown, not as changed. ``others`` are lines of further files,
+    from which only revoked keys count.
     """
 
     name: str
@@ -191,8 +192,9 @@ class Known:
 
     @property
     def key_types(self) -> tuple[str, ...]:
-        """The types of the known keys. Prefer these types in the key exchange, otherwise the server may present an
-        unknown key of another type.
+        """The types of the known keys, to prefer in the key exchange.
+
+        Otherwise the server may present an unknown key of another type.
         """
         return tuple(dict.fromkeys(entry.key_type for entry in self.entries if not entry.marker and entry.whole))
 
@@ -207,33 +209,40 @@ class Known:
 
 
 def has(entries: Iterable[KnownHost], blob: bytes, marker: str = "") -> bool:
-    """Whether one of the lines has both this key and this marker."""
+    """Whether one of ``entries`` has both the key ``blob`` and the marker."""
     return any(entry.marker == marker and entry.is_for(blob) for entry in entries)
 
 
 def contradicting(entries: Iterable[KnownHost], key_type: str) -> KnownHost | None:
-    """Return the first line with a valid key, preferably of type ``key_type``. Call this only if no line has the key
-    that the server presented.
+    """Return the first of ``entries`` with a valid key, preferably of type ``key_type``.
+
+    Call this only if no line has the key that the server presented.
     """
     keys = [entry for entry in entries if not entry.marker and entry.whole]
     return next((entry for entry in keys if entry.key_type == key_type), keys[0] if keys else None)
 
 
 def revokes(entry: KnownHost, blobs: Iterable[bytes]) -> bool:
-    """Return whether a ``@revoked`` line revokes one of these keys. A certificate in the line stands for its key."""
+    """Return whether ``entry``, a ``@revoked`` line, revokes one of the keys ``blobs``.
+
+    A certificate in the line stands for its key.
+    """
     blob = certificates.plain(entry.blob) if "-cert-" in entry.key_type else entry.blob
     return blob in blobs
 
 
 def find(host: str, port: int, paths: Iterable[Path], files: FileCache[KnownHosts]) -> Known:
-    """Return the lines about a server, found by its address and port, from several files. Missing files are ignored."""
+    """Return the lines about the server at ``host`` and ``port`` in the files ``paths``. Missing files are ignored."""
     return look_up(entry_name(host, port), "" if port == SSH_PORT else host.lower(), paths, files)
 
 
 def look_up(
     name: str, portless: str, paths: Iterable[Path], files: FileCache[KnownHosts], others: Iterable[Path] = ()
 ) -> Known:
-    """Return the lines about a server, found by its names in ``known_hosts`` files. Missing files are ignored."""
+    """Return the lines about a server in ``known_hosts`` files: for ``name``, and for ``portless``, without a port.
+
+    Missing files are ignored.
+    """
     read = list(_existing(paths, files))
     return Known(
         name,
@@ -251,9 +260,9 @@ def _existing(paths: Iterable[Path], files: FileCache[KnownHosts]) -> Iterator[K
 
 @contextmanager
 def locked(path: Path) -> Iterator[BinaryIO]:
-    """Open a file for reading and appending, locked against other Hostwright processes.
+    """Open the file ``path`` for reading and appending, locked against other Hostwright processes.
 
-    A missing file is created with mode 0600. Raises ``OSError``.
+    A missing file is created with mode 0600. Raises ``OSError`` if it cannot be opened.
     """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     while True:
@@ -274,10 +283,11 @@ def _is_still(path: Path, file: BinaryIO) -> bool:
 
 
 def remember(path: Path, name: str, key_type: str, blob: bytes, *, hashed: bool = False) -> KnownHost | None:
-    """Append a key to a file (created with mode 0600 if missing), unless the file already has the key.
+    """Append a server's key to the ``known_hosts`` file ``path``, unless the file already has the key.
 
-    If the file has a different key of the same server, which another process recorded meanwhile, write nothing and
-    return the line with that key. Raises ``OSError``.
+    A missing file is created with mode 0600. If the file has a different key of the server ``name``, which another
+    process recorded meanwhile, write nothing and return the line with that key. Raises ``OSError`` if the file cannot
+    be changed.
     """
     with locked(path) as file:
         content = file.read()

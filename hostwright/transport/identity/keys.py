@@ -18,7 +18,7 @@ _CLOUD_INIT = ("-----BEGIN SSH HOST KEY KEYS-----", "-----END SSH HOST KEY KEYS-
 
 
 def fingerprint(blob: bytes) -> str:
-    """The key's fingerprint as printed by ``ssh-keygen -l``."""
+    """The fingerprint of the key ``blob`` (wire format), as printed by ``ssh-keygen -l``."""
     return "SHA256:" + base64.b64encode(hashlib.sha256(blob).digest()).decode().rstrip("=")
 
 

@@ -20,7 +20,7 @@ _UNFIT = re.compile(r"[\s,*?!|#\"]|^@")  #: characters that have a special meani
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """The new content of a ``known_hosts`` file, and the removed lines.
+    """The new content of a ``known_hosts`` file, and the lines that were removed from the file (``gone``).
 
     ``in_the_way`` are lines with a different key that match many hosts, so they cannot be changed for one host.
     """
@@ -31,13 +31,14 @@ class Edit:
 
 
 def fits(name: str) -> bool:
-    """Return whether a server's name in a ``known_hosts`` file would match only this server."""
+    """Return whether ``name`` in a ``known_hosts`` file would match only the server with this name."""
     return bool(name) and not _UNFIT.search(name)
 
 
 def contradicting(path: Path, content: bytes, name: str, keys: Collection[HostKey]) -> tuple[KnownHost, ...]:
-    """Return the lines that have a key for the server which is not among ``keys``, except lines with a marker
-    (``@revoked``).
+    """Return the lines of ``content`` that have a key for the server ``name`` which is not among ``keys``.
+
+    Lines with a marker (``@revoked``) are left out. ``path`` is the file of the lines.
     """
     wanted = {key.blob for key in keys}
     entries = KnownHosts.parse(path, content).lookup(name)
@@ -46,7 +47,7 @@ def contradicting(path: Path, content: bytes, name: str, keys: Collection[HostKe
 
 
 def without(path: Path, content: bytes, name: str, keys: Collection[HostKey]) -> Edit:
-    """Return the file's content without the lines that have a key for the server which is not among ``keys``."""
+    """Return ``content`` without the lines that have a key for the server ``name`` which is not among ``keys``."""
     gone: list[KnownHost] = []
     in_the_way: list[KnownHost] = []
     lines: list[bytes | None] = [*content.split(b"\n")]
@@ -62,7 +63,7 @@ def without(path: Path, content: bytes, name: str, keys: Collection[HostKey]) ->
 
 
 def _other_names(names: str, name: str) -> str:
-    """The names of a line without ``name``; empty if no positive name remains.
+    """The names ``names`` of a ``known_hosts`` line without ``name``; empty if no name without ``!`` remains.
 
     Names that begin with ``|``, ``#`` or ``@`` are dropped, too: they would have another meaning at the beginning of a
     line.
@@ -74,20 +75,21 @@ def _other_names(names: str, name: str) -> str:
 
 
 def is_for(entry: KnownHost, name: str, names: str = "") -> bool:
-    """Whether a line applies to a server, or would apply with ``names`` in place of its own names."""
+    """Whether the line ``entry`` applies to the server ``name``, or would apply with ``names`` as its own names."""
     line = f"{names or entry.names} {entry.key_type} {entry.encoded}".encode()
     return any(KnownHosts.parse(entry.path, line).lookup(name))
 
 
 def _by_pattern(entry: KnownHost, name: str) -> bool:
-    """Return whether the line would still apply to the server, because of a pattern, without the server's name."""
+    """Return whether a pattern in the line still matches the server if its name, ``name``, is removed."""
     rest = _other_names(entry.names, name)
     return bool(rest) and is_for(entry, name, rest)
 
 
 def _for_others(line: bytes, name: str) -> bytes | None:
-    """Return the line without the server's name; ``None`` if no other name remains. Bytes that are not UTF-8 are
-    preserved.
+    """Return ``line`` without the server's name ``name``; ``None`` if no other name remains.
+
+    Bytes that are not UTF-8 are preserved.
     """
     text = line.decode("utf-8", errors="surrogateescape")
     match = _NAMES.fullmatch(text)
@@ -96,9 +98,9 @@ def _for_others(line: bytes, name: str) -> bytes | None:
 
 
 def having(path: Path, edit: Edit, name: str, keys: Sequence[HostKey]) -> bytes:
-    """Return the content of ``edit``, with an added line for each key of the server that the file lacks.
+    """Return the content of ``edit``, with a new line for each of ``keys`` that the server ``name`` lacks there.
 
-    The name is hashed if a removed line had a hashed name.
+    The name in a new line is hashed if a removed line had a hashed name.
     """
     known = {entry.blob for entry in KnownHosts.parse(path, edit.content).lookup(name) if not entry.marker}
     hide = any(entry.names.startswith("|") for entry in edit.gone)

@@ -38,13 +38,13 @@ _BLOB_TYPES = {"rsa-sha2-256": "ssh-rsa", "rsa-sha2-512": "ssh-rsa"}
 
 
 def key_type(algorithm: str) -> str:
-    """Return the type of the keys with which an algorithm signs, without the certificate suffix."""
+    """Return the type of the keys with which ``algorithm`` signs. The suffix for certificates is removed."""
     plain = algorithm.removesuffix(SUFFIX)
     return _BLOB_TYPES.get(plain, plain)
 
 
 def wanted(trust: Trust, known: Known) -> tuple[str, ...]:
-    """Return the host key algorithms to request, in OpenSSH's order: algorithms for known keys first.
+    """Return the host key algorithms to request from a server, in OpenSSH's order: algorithms for known keys first.
 
     The configured order is unchanged if the user set it, or if a key of its first type is known.
     """
@@ -95,11 +95,11 @@ class Transport(paramiko.Transport):
 
     @property
     def preferred_keys(self) -> tuple[str, ...]:
-        """The host key algorithms to offer; see ``paramiko.Transport``."""
+        """The host key algorithms to offer to the server; see ``paramiko.Transport``."""
         return tuple(name for name in self.algorithms if key_type(name) in KEY_TYPES)
 
     def _verify_key(self, host_key: bytes, sig: bytes) -> None:
-        """Verify the signature like paramiko. Also check that key and signature have the negotiated type."""
+        """Verify the server's signature like paramiko, and check that key and signature have the negotiated type."""
         agreed = str(self.host_key_type)
         plain, suffix = agreed.removesuffix(SUFFIX), SUFFIX if agreed.endswith(SUFFIX) else ""
         kinds = Message(host_key).get_text(), Message(sig).get_text()
@@ -145,7 +145,10 @@ class Transport(paramiko.Transport):
 
 
 class _EarlyLogin(AuthHandler):
-    """Sends the login request right after the service request, because every server accepts the service."""
+    """Sends the login request right after the service request, without waiting for the reply.
+
+    Every server accepts the requested service.
+    """
 
     def wait_for_response(self, event: threading.Event) -> list[str]:
         """Like ``AuthHandler.wait_for_response``, without polling ten times a second."""
@@ -160,12 +163,13 @@ class _EarlyLogin(AuthHandler):
         super()._parse_service_accept(accepted)  # type: ignore[misc]
 
     def _parse_service_accept(self, _message: Message) -> None:
-        """Ignore the server's reply: the login request has already been sent."""
+        """Ignore the server's reply to the service request, because the login request has already been sent."""
 
 
 class _Packetizer(Packetizer):
-    """A packetizer that limits received packets, and requests new session keys after 32 GiB instead of 512 MiB. AES-GCM
-    allows 64 GiB (RFC 4344, 3.2).
+    """A packetizer that limits received packets, and requests new session keys after 32 GiB instead of 512 MiB.
+
+    AES-GCM allows 64 GiB (RFC 4344, 3.2).
     """
 
     REKEY_BYTES = 32 * 1024**3
@@ -173,22 +177,24 @@ class _Packetizer(Packetizer):
     _greeting_bytes = 0
 
     def __init__(self, allowance: Allowance | None, sock: socket.socket):
-        """Create a packetizer with the allowance of a host; ``None`` for a jump host, which forwards the traffic of
-        several hosts.
+        """Create a packetizer that counts received messages with the allowance of a host.
+
+        ``None`` for a jump host, which forwards the traffic of several hosts.
         """
         super().__init__(sock)
         self._allowance = allowance
 
     def read_all(self, n: int, check_rekey: bool = False) -> bytes:
-        """Like paramiko's method, but reject long packets, of which paramiko would read up to 4 GiB before
-        verification.
-        """
+        """Like paramiko's method, but reject long packets. paramiko would read up to 4 GiB before verification."""
         if n > _PACKET_BYTES:
             raise paramiko.SSHException("the server announced a packet that exceeds the limit")
         return super().read_all(n, check_rekey)
 
     def read_message(self) -> tuple[int, Message]:
-        """Read the next message. Raises ``SSHException`` if the allowance is spent or the message is malicious."""
+        """Read the next message.
+
+        Raises ``SSHException`` if the host's allowance is used up or the message is malicious.
+        """
         kind, message = super().read_message()
         size = message.packet.getbuffer().nbytes
         fault = _fault(kind, message, size)
@@ -201,7 +207,7 @@ class _Packetizer(Packetizer):
         return kind, message
 
     def send_message(self, data: Message) -> None:
-        """Send a message, and raise the allowance, because the host replies to sent data with window adjustments."""
+        """Send a message, and raise the host's allowance, because the host replies to data with window adjustments."""
         content = data.asbytes()
         if self._allowance and content[0] == MSG_CHANNEL_DATA:
             self._allowance.sent(len(content))
@@ -217,7 +223,7 @@ class _Packetizer(Packetizer):
 
 
 def _fault(kind: int, message: Message, size: int) -> str:
-    """Return the error text for a malicious message that paramiko would accept; empty for a valid message."""
+    """Return the error text for a malicious ``message`` that paramiko would accept; empty for a valid message."""
     if kind not in MSG_NAMES:  # For an unknown type, paramiko would raise KeyError.
         return "the server sent a message of unknown type"
     if kind in _KEX_KINDS and size > _KEX_BYTES:
@@ -242,7 +248,7 @@ def make_transport(
     sock: socket.socket | paramiko.Channel,
     disabled_algorithms: dict[str, list[str]] | None = None,
 ) -> Transport:
-    """Return a transport with Hostwright's timeouts, fast ciphers preferred, and these host key algorithms.
+    """Return a transport with Hostwright's timeouts, fast ciphers preferred, and the host key ``algorithms``.
 
     The key exchange keeps paramiko's order: ML-KEM with X25519 if the server supports it, else X25519.
     """

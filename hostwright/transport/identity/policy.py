@@ -35,7 +35,7 @@ from hostwright.transport.identity.hostkeys import KnownHost
 def known_by_command(
     endpoint: Endpoint, purpose: str, name: str, key: HostKey | None, deadline: Deadline
 ) -> Iterator[KnownHost]:
-    """Yield the ``known_hosts`` lines for a name that the command in KnownHostsCommand prints.
+    """Yield the ``known_hosts`` lines for the server ``name`` that the command in the setting KnownHostsCommand prints.
 
     Raises ``ValueError`` if the command fails, and ``InputError`` if a token in the command has no value.
     """
@@ -67,8 +67,10 @@ def known_by_command(
 
 
 class HostKeyCheck(paramiko.MissingHostKeyPolicy):
-    """Verifies the key of a server. paramiko has no known keys here, so it always calls this policy, after the key
-    exchange and before it sends any credential.
+    """Verifies the host key of a server.
+
+    paramiko has no known keys here, so it always calls this policy, after the key exchange and before it sends any
+    credential.
     """
 
     def __init__(
@@ -86,8 +88,9 @@ class HostKeyCheck(paramiko.MissingHostKeyPolicy):
         self._peer, self._accept_new, self._jump = peer, accept_new, jump
 
     def known(self, purpose: str, key: HostKey | None = None) -> Known:
-        """Return the lines about the server. Raises ``OSError`` for a file that cannot be read, and ``Unreachable`` if
-        KnownHostsCommand fails.
+        """Return the ``known_hosts`` lines about the server, also those that KnownHostsCommand prints.
+
+        Raises ``OSError`` for a file that cannot be read, and ``Unreachable`` if KnownHostsCommand fails.
         """
         endpoint = self._endpoint
         paths = (*endpoint.known_hosts, *endpoint.system_known_hosts)
@@ -99,7 +102,10 @@ class HostKeyCheck(paramiko.MissingHostKeyPolicy):
         return replace(known, entries=(*known.entries, *printed))
 
     def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> None:  # noqa: ARG002
-        """Raise ``HostKeyMismatch`` or ``Unreachable`` unless the key is accepted. Called for every key."""
+        """Raise ``HostKeyMismatch`` or ``Unreachable`` unless the server's key is accepted.
+
+        paramiko calls this method for every key.
+        """
         transport = client.get_transport()
         if not isinstance(transport, Transport):
             raise TypeError("the transport of this connection does not keep the server's key")
@@ -156,8 +162,9 @@ class HostKeyCheck(paramiko.MissingHostKeyPolicy):
             yield f"{files[0]} is not a regular file; set another UserKnownHostsFile to record the key"
 
     def _comparing(self) -> str:
-        """Return the text that explains how to accept an unknown key. The command ``trust`` cannot accept keys of jump
-        hosts.
+        """Return the text that explains how to accept an unknown key.
+
+        The command ``trust`` cannot accept keys of jump hosts.
         """
         trust = "" if self._jump else f"with {Command('trust', hosts=self._host)}, "
         return (

@@ -28,7 +28,7 @@ SYSTEM = Path("/etc/ssh")  #: directory of the system-wide ``known_hosts`` files
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """The keys recorded for a host before and after a change, and the changed files."""
+    """The keys recorded for a host before (``before``) and after (``now``) a change, and the changed files."""
 
     host: str
     before: tuple[KnownHost, ...]
@@ -53,10 +53,10 @@ class _Server:
 
 
 def known(target: Target, options: Options) -> tuple[KnownHost, ...]:
-    """Return the ``known_hosts`` lines with a key for the host; if none exist, the lines for the host's name without
-    the port.
+    """Return the ``known_hosts`` lines with a key for the host ``target``.
 
-    Raises ``Unreachable`` for an invalid configuration, and ``HostError`` for a file that cannot be read.
+    If none exist, return the lines for the host's name without the port. Raises ``Unreachable`` for an invalid
+    configuration, and ``HostError`` for a file that cannot be read.
     """
     server = _server(target, options)
     with _told(server.host):
@@ -66,8 +66,9 @@ def known(target: Target, options: Options) -> tuple[KnownHost, ...]:
 
 
 def refuse_revoked(target: Target, options: Options, keys: Sequence[HostKey]) -> None:
-    """Raise ``Refused`` if a line of any ``known_hosts`` file revokes one of these keys for the host. Also raises the
-    exceptions of ``known``.
+    """Raise ``Refused`` if a line of any ``known_hosts`` file revokes one of ``keys`` for the host ``target``.
+
+    Also raises the exceptions of ``known``.
     """
     server = _server(target, options)
     names = (server.name, *((server.portless,) if server.portless else ()))
@@ -84,7 +85,7 @@ def refuse_revoked(target: Target, options: Options, keys: Sequence[HostKey]) ->
 
 
 def replace(target: Target, options: Options, keys: Sequence[HostKey]) -> Replaced:
-    """Record exactly ``keys`` for the host; without keys, the host becomes unknown.
+    """Record exactly ``keys`` for the host ``target``; without keys, the host becomes unknown.
 
     Raises ``Refused`` before anything is written if another owner's file or a line for many hosts has a different key
     for the host, or if one of ``keys`` is revoked. Raises ``HostError`` for a file that cannot be read or written.
@@ -116,9 +117,7 @@ def _server(target: Target, options: Options) -> _Server:
 
 
 def _refuse_what_cannot_be_written(server: _Server) -> None:
-    """Raise ``Refused`` unless the user has configured ``known_hosts`` files, and all are regular files (unlike
-    ``/dev/null``).
-    """
+    """Raise ``Refused`` unless the user has configured ``known_hosts`` files, and all of them are regular files."""
     hint = "(hostwright_known_hosts in the inventory, or UserKnownHostsFile in ssh_config)"
     if not server.own:
         paths = ", ".join(map(str, server.files)) or "none"
@@ -129,8 +128,9 @@ def _refuse_what_cannot_be_written(server: _Server) -> None:
 
 
 def _refuse_what_would_stay(server: _Server, keys: Sequence[HostKey], portless: Sequence[KnownHost]) -> None:
-    """Raise ``Refused`` for the first line that would still have another key for the host after the change, including
-    lines in ``portless``.
+    """Raise ``Refused`` if a line would still have another key for the host after ``keys`` are recorded.
+
+    The lines in ``portless`` count, too.
     """
     for path, content in _contents(server, server.own):
         _edit(server, path, content, keys)
@@ -162,8 +162,9 @@ def _edit(server: _Server, path: Path, content: bytes, keys: Sequence[HostKey]) 
 
 
 def _rewrite(server: _Server, path: Path, keys: Sequence[HostKey], *, add: bool) -> bool:
-    """Replace the server's keys in a file; return whether the file changed. Concurrent changes by other programs are
-    kept.
+    """Replace the server's keys in the file ``path``; return whether the file changed.
+
+    Concurrent changes by other programs are kept.
     """
     real = path.resolve()
     while True:
@@ -178,10 +179,9 @@ def _rewrite(server: _Server, path: Path, keys: Sequence[HostKey], *, add: bool)
 
 
 def _put(path: Path, content: bytes, seen: os.stat_result) -> bool:
-    """Replace a regular file by a new file with the same mode and owner; return ``False`` if the old file changed since
-    it was read.
+    """Replace the regular file ``path`` by a new file with the same mode and owner.
 
-    ssh and ssh-keygen write without a lock, so they may change the file at any time.
+    Return ``False`` if the old file has changed since ``seen``: ssh and ssh-keygen write without a lock.
     """
     if not stat.S_ISREG(seen.st_mode):
         raise OSError(errno.EINVAL, "the path is not a regular file", str(path))

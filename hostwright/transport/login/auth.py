@@ -51,7 +51,7 @@ class Login:
         self._notes: list[str] = []
 
     def authenticate(self, transport: paramiko.Transport) -> None:
-        """Log in, or raise ``Unreachable``. paramiko calls this after host key verification."""
+        """Log in to the server, or raise ``Unreachable``. paramiko calls this after host key verification."""
         offered: set[bytes] = set()
         with closing(paramiko.Agent()) if self._use_agent else _NoAgent() as agent:
             for what, attempt in self._attempts(agent, offered):
@@ -98,8 +98,9 @@ class Login:
             yield "the password", lambda transport: transport.auth_password(user, secret.reveal())
 
     def _allowed(self, keys: tuple[paramiko.AgentKey, ...]) -> list[paramiko.AgentKey]:
-        """Return those of the agent's keys that may be used. With ``IdentitiesOnly``, these are keys whose public key
-        is in a file next to a configured key file.
+        """Return those of the agent's ``keys`` that may be used.
+
+        With ``IdentitiesOnly``, these are keys whose public key is in a file next to a configured key file.
         """
         if not self._endpoint.identities_only:
             return list(keys)
@@ -111,8 +112,9 @@ class Login:
         return [key for key in keys if key.get_base64() in public]
 
     def _load(self, path: Path, *, asked_for: bool = False) -> list[paramiko.PKey]:
-        """Load the private key in a file. On failure, return an empty list and append the reason to ``_notes`` for the
-        final error; a missing default key file is no failure.
+        """Return the private key in the file ``path``, or an empty list if it cannot be loaded.
+
+        The reason is appended to ``_notes`` for the final error, except for a missing default key file.
         """
         try:
             return [self._keys.get(path)]

@@ -19,7 +19,7 @@ class FileCache(Generic[T]):
         self._kept: dict[Path, tuple[tuple[int, ...], T]] = {}
 
     def get(self, path: Path) -> T:
-        """Return the parsed content of a file. Raises the exceptions of ``stat`` and of ``parse``."""
+        """Return the parsed content of the file ``path``. Raises the exceptions of ``stat`` and of ``parse``."""
         with self._lock:
             stat = path.stat()
             identity = (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns)

@@ -102,7 +102,7 @@ def wrap(user_program: str, root_program: str, *, password: Secret | None, sudo:
 
 
 def check_become(host: str, output: _Answered) -> None:
-    """Raise ``BecomeError`` if the root part of a program from ``wrap`` did not start, according to its output."""
+    """Raise ``BecomeError`` if ``output`` shows that the root part of a program from ``wrap`` did not start."""
     if output.status != BECOME_FAILED_STATUS:
         return
     match = re.search(rb"^hostwright-become (.*)$", output.stderr, re.MULTILINE)
@@ -119,11 +119,10 @@ def check_become(host: str, output: _Answered) -> None:
 def root_command(
     script: str, *arguments: object, password: Secret | None, sudo: str | None = None
 ) -> tuple[str, bytes]:
-    """Return a command that runs ``script`` as root with ``arguments`` as ``$1``…, and the bytes to send first on its
-    standard input.
+    """Return a command that runs ``script`` as root, and the bytes to send first on the command's standard input.
 
-    The script can read further data from standard input. First run a program from ``wrap`` to check that sudo works:
-    otherwise sudo would read the data as passwords.
+    ``arguments`` are ``$1``… of the script, which can read further data from standard input. First run a program from
+    ``wrap`` to check that sudo works: otherwise sudo would read the data as passwords.
     """
     flags = "-n" if password is None else "-k -S -p ''"
     become = (

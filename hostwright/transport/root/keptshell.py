@@ -1,4 +1,4 @@
-"""A persistent shell: runs programs one after another over one channel, without a new channel and sudo for each."""
+"""A persistent shell: runs programs one after another over one channel. Otherwise each needs a new channel and sudo."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PROGRAM = (
 
 
 class KeptShell:
-    """Runs POSIX sh programs on one host, as root or as the login user, like ``attempt`` and ``as_login_user``.
+    """Runs POSIX sh programs on one host, as root or as the login user, like ``RootShell``.
 
     The first program has its own channel, to check that sudo works. All others share one channel, one after another.
     Background processes of a program must not write to its outputs.
@@ -61,7 +61,7 @@ class KeptShell:
         return output
 
     def _make_room(self) -> None:
-        """End the shell after its current program, when the host refuses another channel (MaxSessions)."""
+        """End the shell after its current program, to free a channel when the host refuses another (MaxSessions)."""
         if self._lock.acquire(timeout=_END_S):
             try:
                 if self._talk:
@@ -84,7 +84,7 @@ class _Talk:
         self._thread.start()
 
     def run(self, script: str, timeout_s: float) -> Output | None:
-        """Return the output of a program; ``None`` if the shell ended before the program began."""
+        """Run the program ``script`` and return its output; ``None`` if the shell ended before the program began."""
         deadline, nonce = Deadline(timeout_s), secrets.token_hex(12)
         with self._changed:
             self._stdout, self._stderr = _Kept(nonce), _Kept(nonce)

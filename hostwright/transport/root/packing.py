@@ -1,6 +1,6 @@
 """Compresses a long program and its output, to save SSH messages, and round trips over a slow network.
 
-Unpacking stops at a limit, because a malicious host could send data that grows a thousandfold.
+Decompression stops at a size limit, because a malicious host could send data that grows a thousandfold.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _STATUS_BYTES = 4  #: maximum number of bytes of the line end and exit status af
 
 
 def packed(program: bytes, nonce: bytes = b"") -> bytes:
-    """Compress the program for ``COMMAND``.
+    """Compress ``program`` for the shell command ``COMMAND``, which unpacks and runs it.
 
     ``nonce`` is the part of the program that differs for each host. The parts around it are compressed once and cached
     for all hosts, so they must not contain a secret.
@@ -44,14 +44,14 @@ def _member(piece: bytes) -> bytes:
 
 
 def room(cap_bytes: int) -> int:
-    """Return the maximum compressed size of ``cap_bytes`` of output. Random bytes even grow a little."""
+    """Return the maximum size of ``cap_bytes`` of output after compression. Random bytes even grow a little."""
     return cap_bytes + cap_bytes // 1000 + 64
 
 
 def unpacked(host: str, output: Output, cap_bytes: int) -> Output:
-    """Return the output and exit status of a program that ``COMMAND`` ran, truncated at ``cap_bytes``.
+    """Return the decompressed output and the exit status of a program that ``COMMAND`` ran, truncated at ``cap_bytes``.
 
-    Raises ``ProtocolError`` if the compressed data is damaged or incomplete.
+    Raises ``ProtocolError`` if the compressed data in ``output`` is damaged or incomplete.
     """
     if output.truncated or output.status != 0:
         return output

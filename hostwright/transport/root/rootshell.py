@@ -133,8 +133,9 @@ class RootShell:
         return self.checked(self.session.run(command, stdin=opened, timeout_s=timeout_s, **limits))
 
     def failed(self, failure: str, output: Output) -> ScriptFailed:
-        """Return the error for a failed program, with ``failure``, the exit status and the last lines of standard
-        error.
+        """Return the error for a failed program, whose text begins with ``failure``.
+
+        The error contains the exit status and the last lines of standard error in ``output``.
         """
         lines = [
             "".join(char for char in line if char.isprintable()).strip()[:_LINE_CHARACTERS]
@@ -145,8 +146,8 @@ class RootShell:
     def checked(self, output: Output) -> Output:
         """Return ``output``, unless the program was killed or sudo failed.
 
-        A host kills programs when it shuts down, so a killed program counts as a lost connection. Raises
-        ``Unreachable`` and ``BecomeError``.
+        Raises ``Unreachable`` for a killed program, because a host kills programs when it shuts down, and
+        ``BecomeError`` if sudo failed.
         """
         by_signal = output.status == UNKNOWN_STATUS and not output.truncated
         if by_signal or output.status in _KILLED:

@@ -33,10 +33,10 @@ class _PromptSocket(socket.socket):
 
 
 def dial(address: str, port: int, deadline: Deadline, keepalive_s: float) -> socket.socket:
-    """Return a TCP connection to the first address of a name that accepts a connection. Each attempt may take an equal
-    share of the remaining time.
+    """Return a TCP connection to the first address of the name ``address`` that accepts a connection.
 
-    Raises the last ``OSError`` (``socket.gaierror``, ``TimeoutError`` and so on) if every address fails.
+    Each attempt may take an equal share of the time until ``deadline``. Raises the last ``OSError``
+    (``socket.gaierror``, ``TimeoutError`` and so on) if every address fails.
     """
     addresses = _resolve(address, port, deadline)
     failure: OSError = TimeoutError("the connection exceeded its time limit")
@@ -55,7 +55,7 @@ def dial(address: str, port: int, deadline: Deadline, keepalive_s: float) -> soc
 
 
 def _resolve(address: str, port: int, deadline: Deadline) -> Sequence[_Address]:
-    """Call ``getaddrinfo`` in a thread, because it has no timeout. After the deadline, its result is ignored."""
+    """Call ``getaddrinfo`` in a thread, because the function has no timeout. A result after the deadline is ignored."""
     try:
         return socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
     except (socket.gaierror, UnicodeError):  # An empty or too long label in a name raises UnicodeError.
@@ -79,7 +79,7 @@ def _resolve(address: str, port: int, deadline: Deadline) -> Sequence[_Address]:
 
 
 def _tune(sock: socket.socket, keepalive_s: float) -> None:
-    """Disable Nagle's algorithm (starting a command then takes 2 ms instead of 44), and detect a dead network.
+    """Disable Nagle's algorithm for ``sock`` (a command then starts in 2 ms instead of 44), and detect a dead network.
 
     The kernel ends the connection if data remains unacknowledged for three times ``keepalive_s``.
     """

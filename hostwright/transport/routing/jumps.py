@@ -1,6 +1,6 @@
-"""Shared connections to jump hosts: a hundred hosts behind a jump host need only one login there.
+"""Shared connections to jump hosts: for a hundred hosts behind a jump host, one login to the jump host is enough.
 
-Otherwise, its sshd would also drop logins above ``MaxStartups`` (10 at once by default).
+With separate logins, the jump host's sshd would drop logins above ``MaxStartups`` (10 at once by default).
 """
 
 from __future__ import annotations
@@ -31,13 +31,14 @@ class Lease:
         return self.opened.result()
 
     def usable(self) -> bool:
-        """Whether the connection is alive or still being opened."""
+        """Whether the shared connection is alive or still being opened."""
         return not self.opened.done() or (self.opened.exception() is None and self.connection.is_connected)
 
 
 class Jumps:
-    """The shared connections of one run. The first user of a connection opens it, and the last user closes it.
-    Thread-safe.
+    """The shared connections of one run to jump hosts. Thread-safe.
+
+    The first user of a connection opens it, and the last user closes it.
     """
 
     def __init__(self) -> None:
@@ -45,11 +46,10 @@ class Jumps:
         self._leases: dict[Hashable, Lease] = {}
 
     def borrow(self, key: Hashable, connect: Callable[[], fabric.Connection], deadline: Deadline) -> Lease:
-        """Return the lease of the connection for ``key``, which ``connect`` opens if needed. Call ``give_back`` once
-        for each call.
+        """Return the lease of the shared connection for ``key``, which ``connect`` opens if needed.
 
-        Raises the exception of ``connect``, even from another thread, so that a dead jump host is tried once. Raises
-        ``TimeoutError`` after the deadline.
+        Call ``give_back`` once for each call of this method. Raises the exception of ``connect``, even from another
+        thread, so that a dead jump host is tried once. Raises ``TimeoutError`` after the deadline.
         """
         with self._lock:
             lease = self._leases.get(key)

@@ -78,20 +78,20 @@ class SshSettings:
             self._values.setdefault(keyword.lower(), []).append(value.strip())
 
     def all(self, keyword: str) -> list[str]:
-        """All values of a keyword that may appear several times."""
+        """All values of ``keyword``, which may appear several times."""
         return self._values.get(keyword, [])
 
     def text(self, keyword: str) -> str:
-        """The first value of a keyword; empty if the keyword is missing or its value is ``none``."""
+        """The first value of ``keyword``; empty if the keyword is missing or its value is ``none``."""
         value = self.all(keyword)[:1]
         return "" if not value or value[0].lower() == "none" else value[0]
 
     def flag(self, keyword: str) -> bool:
-        """Whether a setting is on; the value ``ask`` also counts as on."""
+        """Whether the setting ``keyword`` is on; the value ``ask`` also counts as on."""
         return self.text(keyword).lower() not in ("", "no", "false", "off")
 
     def names(self, keyword: str) -> tuple[str, ...]:
-        """The values in a comma-separated setting."""
+        """The values of the setting ``keyword``, which are separated by commas."""
         return tuple(name for name in self.text(keyword).split(",") if name)
 
     def unknown(self) -> list[str]:
@@ -223,8 +223,9 @@ class OpenSsh:
 
 
 def _outputs(process: subprocess.Popen[str], waits: Callable[[], None]) -> tuple[str, str]:
-    """Return standard output and error of a process. Call ``waits`` after ``_WORKING_S``, when it probably waits for
-    another program.
+    """Return standard output and error of ``process``.
+
+    Call ``waits`` after ``_WORKING_S``, when the process probably waits for another program.
     """
     try:
         return process.communicate(timeout=min(_WORKING_S, _READING_S))
@@ -234,6 +235,6 @@ def _outputs(process: subprocess.Popen[str], waits: Callable[[], None]) -> tuple
 
 
 def _files(lines: Iterable[str]) -> list[str]:
-    """Return the files that ssh read, according to its messages; empty if a file name is truncated or escaped."""
+    """Return the files that ssh read, by its messages ``lines``; empty if a file name is truncated or escaped."""
     found = [match[1] for line in lines if (match := _FILE.fullmatch(line))]
     return [] if any(len(name) >= _CUT or "\\" in name for name in found) else found

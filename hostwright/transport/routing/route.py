@@ -17,7 +17,7 @@ _MAX_HOPS = 8
 
 
 def endpoint_of(target: Target, options: Options) -> Endpoint:
-    """Return the host's SSH server. Raises ``Unreachable`` if the inventory or ``ssh_config`` is invalid."""
+    """Return the SSH server of ``target``. Raises ``Unreachable`` if the inventory or ``ssh_config`` is invalid."""
     try:
         return _endpoint(target, options)
     except InputError as error:
@@ -25,7 +25,7 @@ def endpoint_of(target: Target, options: Options) -> Endpoint:
 
 
 def _endpoint(target: Target, options: Options) -> Endpoint:
-    """Resolve the server's settings: values in the inventory take precedence over values in ``ssh_config``."""
+    """Resolve the settings of the host's SSH server. The inventory takes precedence over ``ssh_config``."""
     destination = Destination(target.address or target.name, target.user or "", target.port or 0)
     endpoint = sshconfig.resolve(destination, config_of(options), options.shared.openssh)
     if target.known_hosts:
@@ -36,21 +36,23 @@ def _endpoint(target: Target, options: Options) -> Endpoint:
 
 
 def config_of(options: Options) -> Path | None:
-    """The file that replaces the user's and the system's ``ssh_config``; ``None`` if not set."""
+    """The configured file that replaces the user's and the system's ``ssh_config``; ``None`` if not set."""
     return expanded(options.ssh_config) if options.ssh_config else None
 
 
 def _with_own_file(endpoint: Endpoint, path: Path) -> Endpoint:
-    """Return the endpoint with the inventory's ``known_hosts`` file in place of the user's and the system's. Keys that
-    these files revoke are still refused.
+    """Return ``endpoint`` with ``path`` in place of the user's and the system's ``known_hosts`` files.
+
+    Keys that these files revoke are still refused.
     """
     others = (*endpoint.known_hosts, *endpoint.system_known_hosts)
     return replace(endpoint, known_hosts=(path,), system_known_hosts=(), revoking=others)
 
 
 def jumps_of(target: Target, endpoint: Endpoint, options: Options) -> list[Endpoint]:
-    """Return the jump hosts before the host's server, nearest first. Raises ``Unreachable`` for an invalid
-    configuration.
+    """Return the jump hosts on the route to the host's server ``endpoint``, the nearest to this machine first.
+
+    Raises ``Unreachable`` for an invalid configuration.
     """
     try:
         return _chain(endpoint, options, expanded(target.known_hosts) if target.known_hosts else None)
@@ -59,10 +61,10 @@ def jumps_of(target: Target, endpoint: Endpoint, options: Options) -> list[Endpo
 
 
 def _chain(endpoint: Endpoint, options: Options, also: Path | None, depth: int = 0) -> list[Endpoint]:
-    """Return the jump hosts before a server, nearest first, including those that ``ssh_config`` sets for the first jump
-    host.
+    """Return the jump hosts on the route to ``endpoint``, the nearest to this machine first.
 
-    ``also`` is the inventory's ``known_hosts`` file, which jump hosts use in addition to their own.
+    They include the jump hosts that ``ssh_config`` sets for the first jump host. ``also`` is the inventory's
+    ``known_hosts`` file, which jump hosts use in addition to their own.
     """
     if depth > _MAX_HOPS:
         raise InputError(f"the jump hosts of '{endpoint.address}' form a loop; correct ProxyJump in ssh_config")

@@ -50,10 +50,10 @@ def ssh_command(target: Target, options: Options, command: str = "", *, terminal
 
 
 def _proxy(ssh: Sequence[str], hops: Sequence[str], target: Target, options: Options) -> str:
-    """Return a ``ProxyCommand`` through these jump hosts, nearest first. Their host keys are checked with the options
-    of the host.
+    """Return a ``ProxyCommand`` through the jump hosts ``hops``, the nearest first.
 
-    ``ssh -J`` would not pass the known_hosts file to the jump hosts, and would prompt for unknown keys.
+    The jump hosts' keys are checked with the host key options of ``target``. ``ssh -J`` would not pass the known_hosts
+    file to the jump hosts, and would prompt for unknown keys.
     """
     *before, last = hops
     jump = sshconfig.hop(last)

@@ -26,7 +26,7 @@ _USER: Mapping[str, Callable[[], object]] = {"d": Path.home, "u": getpass.getuse
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """The values of the tokens (``%h``) in ``ssh_config`` for one server."""
+    """Values for one server of the tokens in ``ssh_config``, such as ``%h``."""
 
     host: str
     port: int
@@ -36,7 +36,7 @@ class Tokens:
     alias: str = ""
 
     def value(self, token: str) -> str | None:
-        """Return the value of the token with this letter; ``None`` if file names do not support the token."""
+        """Return the value of the token with the letter ``token``; ``None`` if file names do not support the token."""
         if token in ("L", "l", "C"):
             here = socket.gethostname()
             all_of_them = f"{here}{self.host}{self.port}{self.user}{self.jump}"
@@ -59,8 +59,9 @@ class Tokens:
         }.get(token)
 
     def filled(self, text: str, more: Mapping[str, str] | None = None) -> str:
-        """Expand the tokens and environment variables of ``text``; ``more`` has further tokens of one setting. Raises
-        ``InputError``.
+        """Expand the tokens and environment variables in ``text``; ``more`` has tokens that only this setting supports.
+
+        Raises ``InputError`` for a token or variable without a value.
         """
 
         def one(match: re.Match[str]) -> str:
@@ -75,13 +76,13 @@ class Tokens:
         return _TOKEN.sub(one, text)
 
     def path(self, text: str) -> Path:
-        """Expand the tokens in a file name; return the path."""
+        """Expand the tokens in the file name ``text``; return the path."""
         return expanded(self.filled(text))
 
     def paths(self, setting: str, text: str) -> tuple[Path, ...]:
-        """Return the paths in a setting with file names separated by spaces, with expanded tokens.
+        """Return the paths in ``text``, the value of ``setting``: file names separated by spaces, with tokens expanded.
 
-        Raises ``InputError`` for a path that is not absolute: it is probably part of a name with a space.
+        Raises ``InputError`` for a path that is not absolute, because it is probably part of a name with a space.
         """
         found = tuple(self.path(name) for name in text.split() if name.lower() != "none")
         for path in found:
@@ -118,7 +119,7 @@ class Trust:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An SSH server, fully resolved."""
+    """An SSH server, with all settings from the inventory and ``ssh_config`` resolved."""
 
     address: str
     port: int
@@ -150,19 +151,19 @@ class Endpoint:
 
     @property
     def host_key_name(self) -> str:
-        """The server's name in a ``known_hosts`` file. An alias has no port."""
+        """The server's name in a ``known_hosts`` file. A name from ``HostKeyAlias`` has no port."""
         if self.trust.alias or self.port == SSH_PORT:
             return self.principal.lower()
         return f"[{self.principal}]:{self.port}"
 
     @property
     def portless_name(self) -> str:
-        """Name in a ``known_hosts`` file without the port, if keys for that name also count; else empty."""
+        """The server's name without the port in ``known_hosts`` files, if keys for that name also count; else empty."""
         return "" if self.trust.alias or self.port == SSH_PORT else self.principal
 
     @property
     def tokens(self) -> Tokens:
-        """The values of the tokens (``%h``) in ``ssh_config`` for this server."""
+        """The values for this server of the tokens in ``ssh_config``, such as ``%h``."""
         return Tokens(
             host=self.address,
             port=self.port,
@@ -238,14 +239,17 @@ def _trust(settings: SshSettings, tokens: Tokens) -> Trust:
 
 
 def hops(proxy_jump: str) -> tuple[str, ...]:
-    """The hops of a ``ProxyJump``, in order."""
+    """The jump hosts in ``proxy_jump``, a value of ``ProxyJump``, in order."""
     if proxy_jump.lower() == "none":
         return ()
     return tuple(hop.strip().removeprefix("ssh://") for hop in proxy_jump.split(",") if hop.strip())
 
 
 def hop(text: str) -> Destination:
-    """Parse one ``[user@]host[:port]``, with an IPv6 address in brackets. Raises ``InputError``."""
+    """Parse the jump host ``[user@]host[:port]``. Raises ``InputError`` for any other ``text``.
+
+    An IPv6 address is in brackets.
+    """
     match = re.fullmatch(r"(?:([^@]+)@)?(?:\[([0-9A-Fa-f:.%\w]+)\]|([^:@\[\]]+))(?::(\d{1,5}))?", text)
     if not match:
         raise InputError(f"{text!r} is not a jump host; write [user@]host[:port]")

@@ -19,7 +19,7 @@ _NAME = re.compile(r"(?:[a-z0-9_-]+\.)*[a-z_][a-z0-9_-]*")
 
 @dataclass(frozen=True, slots=True)
 class Stanzas:
-    """The ``Host`` lines of all files that OpenSSH reads, numbered."""
+    """The ``Host`` lines of all ``ssh_config`` files that OpenSSH reads, numbered."""
 
     #: host name → numbers of the ``Host`` lines with this name
     named: dict[str, tuple[int, ...]]
@@ -29,7 +29,7 @@ class Stanzas:
 
     @classmethod
     def read(cls, files: Sequence[str]) -> Stanzas | None:
-        """Parse the files that OpenSSH read; ``None`` if settings of a host may depend on more than ``Host`` lines."""
+        """Parse the ``files`` that OpenSSH read; ``None`` if settings may depend on more than ``Host`` lines."""
         named: dict[str, tuple[int, ...]] = {}
         patterns: list[tuple[re.Pattern[str], re.Pattern[str] | None]] = []
         final = False
@@ -59,8 +59,9 @@ class Stanzas:
         return cls(named, tuple(patterns), final)
 
     def applying(self, name: str) -> tuple[tuple[int, ...], tuple[bool, ...]] | None:
-        """Return a key that is equal for hosts to which the same stanzas apply; ``None`` for a name that OpenSSH may
-        print in another form.
+        """Return a key that is equal for hosts to which the same ``Host`` lines apply.
+
+        ``None`` for a name that OpenSSH may print in another form.
 
         >>> import re
         >>> stanzas = Stanzas({"login1": (0,)}, ((re.compile("gpu.*"), None),), False)

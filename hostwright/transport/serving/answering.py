@@ -1,8 +1,7 @@
-"""HTTP server with a thread for each request, and limits for connections and requests. Each connection gets one
-response.
+"""HTTP server with a thread for each request, and limits for connections and requests.
 
-A request that h11 or RFC 9112 rejects receives no file. Headers about the client's address are ignored (``Forwarded``,
-``X-Forwarded-For``): the peer is the address that opened the connection.
+Each connection gets one response. A request that h11 or RFC 9112 rejects receives no file. Headers about the client's
+address are ignored (``Forwarded``, ``X-Forwarded-For``): the peer is the address that opened the connection.
 """
 
 from __future__ import annotations
@@ -54,8 +53,9 @@ class HttpRequest:
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
-    """``size`` bytes of an open file from ``offset`` on. The code that creates the ``Reply`` closes the file in
-    ``Reply.over``.
+    """A part of an open file: ``size`` bytes from ``offset`` on.
+
+    The code that creates the ``Reply`` closes the file in ``Reply.over``.
     """
 
     file: BinaryIO
@@ -71,8 +71,8 @@ def _unheard(_taken: int, _whole: bool) -> None:
 class Reply:
     """The response to a request.
 
-    ``over`` is called once, after the last byte was sent, with the number of content bytes sent, and whether the peer
-    requested and received the whole content.
+    ``over`` is called once, at the end of the response. Its arguments are the number of content bytes sent, and whether
+    the peer requested and received the whole content.
     """
 
     status: HTTPStatus
@@ -82,7 +82,7 @@ class Reply:
 
     @property
     def size(self) -> int:
-        """Number of bytes of the content, in memory or in the file."""
+        """Number of bytes of ``content``, in memory or in the file."""
         return self.content.size if isinstance(self.content, FilePart) else len(self.content)
 
 
@@ -90,17 +90,17 @@ class Served(Protocol):
     """The content that a server offers, and the peers that may fetch it."""
 
     def expects(self, peer: str, /) -> bool:
-        """Return whether this peer may fetch any content."""
+        """Return whether the client with the address ``peer`` may fetch any content."""
 
     def answer(self, request: HttpRequest, /) -> Reply:
-        """Return the response to a request."""
+        """Return the response to ``request``."""
 
     def failed(self, peer: str, reason: str, /) -> None:
-        """Record that TLS failed for this peer, with the reason."""
+        """Record that TLS failed for the client with the address ``peer``, with the reason."""
 
 
 def listen(what: str, address: str, port: int, served: Served, tls: ssl.SSLContext | None = None) -> Server:
-    """Start a server at this address; ``what`` names the content in errors.
+    """Start a server for ``served`` at ``address`` and ``port``; ``what`` names the content in errors.
 
     Raises ``InputError`` for an address that this machine does not have, and ``HostwrightError`` if the server cannot
     be started.
@@ -118,7 +118,7 @@ def listen(what: str, address: str, port: int, served: Served, tls: ssl.SSLConte
 
 
 class Server(ThreadingMixIn, TCPServer):
-    """An HTTP server with a thread for each request, limited by ``Places``."""
+    """An HTTP server with a thread for each request; ``Places`` limits its connections."""
 
     daemon_threads = True
     block_on_close = False
@@ -133,8 +133,9 @@ class Server(ThreadingMixIn, TCPServer):
         super().__init__((address, port), Handler)
 
     def get_request(self) -> tuple[Any, Any]:
-        """Accept a connection. The TLS handshake follows in the thread of the connection, because here it would block
-        others.
+        """Accept a connection.
+
+        The TLS handshake follows in the connection's thread, because here it would block other connections.
         """
         connection, peer = super().get_request()
         if self.tls is not None:
@@ -160,7 +161,7 @@ class Server(ThreadingMixIn, TCPServer):
                 places.leave(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Print nothing, unlike the base class: a host that disconnects tries again, and requested paths are secret."""
+        """Print nothing, unlike the base class: requested paths are secret, and a host that disconnects tries again."""
 
 
 @contextmanager
@@ -197,8 +198,10 @@ class Handler(BaseRequestHandler):
             answer.over(taken, body and taken == answer.size)
 
     def _answered(self) -> tuple[Reply | None, bool]:
-        """Read the request, and send the response without a file. Return the response (``None`` if nothing could be
-        sent), and whether the peer requested the content (GET, not HEAD).
+        """Read the request, and send the response except for the content of a file.
+
+        Return the response (``None`` if nothing could be sent), and whether the peer requested the content (GET, not
+        HEAD).
         """
         if self.server.tls is not None and not self._shook_hands():
             return None, False
@@ -273,7 +276,7 @@ class Handler(BaseRequestHandler):
             self.request.sendall(head + short)
 
     def _send_file(self, part: FilePart) -> int:
-        """Send a file in pieces, each with a time limit; return the number of bytes sent."""
+        """Send the file ``part`` in pieces, each with a time limit; return the number of bytes sent."""
         done = 0
         with suppress(OSError):  # After a disconnect or a timeout, the number of sent bytes is still returned.
             while done < part.size:
@@ -290,8 +293,9 @@ class Handler(BaseRequestHandler):
 
 
 def _path(target: str) -> str:
-    """Return the path in a request target. A proxy may send a whole URL (RFC 9112, 3.2.2), whose authority is this
-    server.
+    """Return the path in ``target``, the target of an HTTP request; empty if it has none.
+
+    A proxy may send a whole URL (RFC 9112, 3.2.2), whose authority is this server.
     """
     if target.startswith("/"):
         return target

@@ -20,20 +20,20 @@ Peer = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def peer_address(peer: str) -> Peer:
-    """Parse the address of a peer; an IPv4-mapped IPv6 address becomes an IPv4 address."""
+    """Parse ``peer``, the address of a client; an IPv4-mapped IPv6 address becomes an IPv4 address."""
     address = ipaddress.ip_address(peer.partition("%")[0])
     return getattr(address, "ipv4_mapped", None) or address
 
 
 def peer_name(peer: str) -> str:
-    """Return the name under which a peer's connections are counted: an IPv4 address, or an IPv6 network."""
+    """Return the name under which the connections of ``peer`` are counted: an IPv4 address, or an IPv6 network."""
     address = peer_address(peer)
     return str(address if address.version == 4 else ipaddress.ip_network((address, IPV6_NETWORK), strict=False))
 
 
 @dataclass(slots=True)
 class Places:
-    """Limits the connections at once to ``total``, of which one peer has at most ``by_peer``."""
+    """Limits the connections with a slot to ``total`` at once, of which one peer has at most ``by_peer``."""
 
     total: int
     by_peer: int
@@ -72,7 +72,7 @@ class Places:
             self._admitted.discard(connection)
 
     def clear(self) -> None:
-        """Shut down all connections that take a slot."""
+        """Shut down all open connections, with or without a slot."""
         with self._lock:
             for connection in (*self._taken, *self._admitted):
                 hang_up(connection)

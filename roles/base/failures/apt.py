@@ -199,14 +199,17 @@ def doubled(ctx: AuditContext) -> Iterator[str]:
 
 
 def _holders(ctx: AuditContext) -> Iterator[tuple[str, str, int, str]]:
-    """Yield lock file, process id, process age in seconds and process name of each lock holder. Raises ``Unread``."""
+    """Yield lock file, process id, process age in seconds and process name for each holder of a lock of apt or dpkg.
+
+    Raises ``Unread`` if the probe was not answered.
+    """
     for line in ctx.text(HELD).splitlines():
         if match := _HELD.fullmatch(line):
             yield match[1], match[2], int(match[3]), match[4]
 
 
 def _complaints(ctx: AuditContext) -> tuple[str, ...]:
-    """Return apt's warnings and errors about its sources, each once. Raises ``Unread``."""
+    """Return apt's warnings and errors about its sources, each once. Raises ``Unread`` if they could not be read."""
     return tuple(dict.fromkeys(line.strip() for line in ctx.text(RELEASES).splitlines()))
 
 

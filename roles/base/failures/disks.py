@@ -64,7 +64,7 @@ BOOT_IS_FULL = (
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Space of a filesystem, in bytes or inodes; ``size`` excludes the part reserved for root."""
+    """Size and free space of the filesystem at ``mount``, in bytes or inodes. ``size`` excludes root's reserve."""
 
     mount: str
     size: int
@@ -76,9 +76,7 @@ class Room:
 
     @property
     def full(self) -> bool:
-        """Whether less space is free than both limits. A tenth of a large disk, or 500 MB of a small /boot, may be
-        enough.
-        """
+        """Whether less is free than both 500 MB and a tenth of the size."""
         return self.free < min(LEAST_BYTES, LEAST_SHARE * self.size)
 
     def __str__(self) -> str:
@@ -173,7 +171,7 @@ def _mounts(ctx: AuditContext) -> list[list[str]]:
 
 
 def _rooms(ctx: AuditContext, *, inodes: bool) -> tuple[Room, ...]:
-    """Return the filesystems that the stack writes to, each once. Raises ``Unread`` without output of df."""
+    """Return the filesystems that the stack writes to, each once. Raises ``Unread`` if ``df`` printed nothing."""
     blocks, _, nodes = f"\n{ctx.text(FREE)}".partition("\ninodes\n")
     rooms = _by_mount((nodes if inodes else blocks).splitlines(), unit=1 if inodes else 1024)
     if not rooms:
@@ -183,14 +181,14 @@ def _rooms(ctx: AuditContext, *, inodes: bool) -> tuple[Room, ...]:
 
 
 def _by_mount(lines: list[str], unit: int = 1024) -> tuple[Room, ...]:
-    """Parse output lines of ``df``, which counts blocks of ``unit`` bytes."""
+    """Parse output lines of ``df``. Its numbers count units of ``unit`` bytes, or inodes with ``unit`` 1."""
     rows = (line.split(None, 5) for line in lines)
     by_mount = {row[5]: row for row in rows if len(row) == 6 and all(map(_is_number, row[1:4]))}
     return tuple(Room(mount, (int(row[2]) + int(row[3])) * unit, int(row[3]) * unit) for mount, row in by_mount.items())
 
 
 def _removable(ctx: AuditContext, rooms: tuple[Room, ...], short: list[Room]) -> Iterator[str]:
-    """Yield evidence lines for removable files on the filesystems in ``short``."""
+    """Yield evidence lines for large files that may be removed from the filesystems in ``short``."""
     if not short or LEFT_BEHIND not in ctx.facts:
         return
     for line in ctx.facts[LEFT_BEHIND].text.splitlines():

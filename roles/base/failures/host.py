@@ -1,4 +1,4 @@
-"""Signs of failures that affect a whole host: its clock, release record, next boot, and last job."""
+"""Signs of failures that affect a whole host: its clock, its record of provisioning, next boot, and last job."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def in_circle(ctx: AuditContext) -> Iterator[str]:
 
 
 def left_out(ctx: AuditContext) -> tuple[str, ...]:
-    """Return the units that systemd drops at boot to break an ordering cycle; empty if unknown."""
+    """Return the units that systemd does not start at boot, to break an ordering cycle; empty if unknown."""
     try:
         return tuple(match[1] for line in in_circle(ctx) if (match := _DELETED.search(line)))
     except Unread:

@@ -31,7 +31,10 @@ _NO_WORDS = ("start-limit-hit", "success")  #: results of failed systemd units t
 
 @once
 def failed_units(ctx: AuditContext) -> Mapping[str, str]:
-    """Return each failed unit with its result, its last log lines, and their known cause. Raises ``Unread``."""
+    """Return each failed systemd unit → its result, last log lines, and their known cause.
+
+    Raises ``Unread`` if the journal was not read.
+    """
     lines = ctx.text(JOURNAL).splitlines()
     said: dict[str, list[str]] = {}
     for match in filter(None, map(_UNIT.fullmatch, lines)):
@@ -57,8 +60,9 @@ def other_unit_failed(ctx: AuditContext) -> Iterator[str]:
 
 
 def in_kernel_log(pattern: str, unless: str = "") -> Callable[[AuditContext], Iterator[str]]:
-    """Return a sign function for kernel log lines since the boot, at most seven days old. They match ``pattern``, but
-    not ``unless``.
+    """Return a sign function that yields lines of the kernel log which match ``pattern``, but not ``unless``.
+
+    The lines are from the current boot, and at most seven days old.
     """
     sought, harmless = Pattern(pattern), Pattern(unless) if unless else None
 
@@ -71,7 +75,7 @@ def in_kernel_log(pattern: str, unless: str = "") -> Callable[[AuditContext], It
 
 
 def kernel_sign(pattern: str, unless: str = "") -> Sign:
-    """Return the sign of a rule that matches a line of the kernel log."""
+    """Return the sign of a failure rule: a line of the kernel log matches ``pattern``, but not ``unless``."""
     return Sign("base", in_kernel_log(pattern, unless), (JOURNAL,), grave=False)
 
 

@@ -1,4 +1,4 @@
-"""Proofs of every host: of its disk, memory, processors and network."""
+"""Proofs (tests on a host) of the disk, memory, processors and network of every host."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _COMPILER = ("g++", "-std=c++14", "-O2", "-pthread", "-o", "{program}", "{source
 
 
 def proofs(variables: Base, _ctx: RoleContext) -> tuple[Proof, ...]:
-    """Return proofs of disk throughput, memory bandwidth, processors, and the network between hosts."""
+    """Return the proofs of disk throughput, memory, processors, and the network between hosts."""
     disk = Program("disk.cpp", source(__file__, "disk.cpp"), compiler=_COMPILER, arguments={"bytes": DISK_BYTES})
     memory = Program(
         "memory.cpp",

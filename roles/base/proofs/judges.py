@@ -1,4 +1,4 @@
-"""Findings from measurements of one host's disk, memory, processors and network."""
+"""Judges, which return findings from a proof's measurements of one host's disk, memory, processors and network."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FOLLOWS_LOAD = ("intel_pstate", "amd-pstate-epp", "amd_pstate_epp")
 
 
 def disk(measured: Measurements, _expected: Expected) -> tuple[ProofFinding, ...]:
-    """Check that the disk returns the written data, and is at least as fast as a hard disk."""
+    """Check that the disk returned the written data, and is at least as fast as a hard disk."""
     return (
         *_wrong(measured, "wrong words from disk", "the disk returned data that differs from the data written"),
         *_slow(measured),
@@ -39,7 +39,7 @@ def _slow(measured: Measurements) -> Iterator[ProofFinding]:
 
 
 def memory(measured: Measurements, _expected: Expected) -> tuple[ProofFinding, ...]:
-    """Check that the memory keeps the written values."""
+    """Check that the host's memory kept the written values."""
     return tuple(_wrong(measured, "wrong values in memory", "the host's memory returned wrong values"))
 
 
@@ -70,8 +70,9 @@ def _governor(measured: Measurements) -> Iterator[ProofFinding]:
 
 
 def _limit(measured: Measurements) -> Iterator[ProofFinding]:
-    """Yield findings about limits on the processors' frequency. A limit below half of the maximum is a failure; a
-    higher one may be the operator's choice and is a note.
+    """Yield findings about limits on the processors' frequency. A limit below half of the maximum is a failure.
+
+    A higher limit may be the operator's choice, so it is only a note.
     """
     for one in measured.named("frequency limit"):
         if one.number is not None and one.number < 100:
@@ -91,7 +92,7 @@ def _nodes(measured: Measurements) -> Iterator[ProofFinding]:
 
 
 def network(least: float) -> Callable[[Measurements, Expected], tuple[ProofFinding, ...]]:
-    """Return a judge that requires a throughput of ``least`` MB/s to and from the proof's neighbouring hosts."""
+    """Return a judge that requires ``least`` MB/s to and from the hosts with which the proof exchanged data."""
 
     def judge(measured: Measurements, _expected: Expected) -> tuple[ProofFinding, ...]:
         others = {one.name: str(one.value) for one in measured if one.name in {"sent to", "received from"}}

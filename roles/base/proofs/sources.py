@@ -1,4 +1,4 @@
-"""Source text of a program that runs on a host: one file, with its shared headers or modules included."""
+"""Source text of a proof's program as one file, with its headers or modules included."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ _ROLES, _SHARED = "hostwright.standard.roles.", ".proofs.programs."
 
 
 def source(module: str, file: str, *others: str) -> str:
-    """Return the text of ``file`` in the directory of ``module`` (a ``__file__``), with each quoted header included
-    once.
+    """Return the text of the C file ``file`` beside ``module`` (a ``__file__``), with each quoted header included once.
 
     Headers are searched in the directories of ``module``, of ``others`` and of this file, in this order. Raises
     ``FileNotFoundError`` if a header is in none of them.
@@ -43,13 +42,13 @@ def _lines(folders: tuple[Path, ...], path: Path, known: set[str]) -> Iterator[s
 def python_source(module: str, file: str) -> str:
     """Return the text of a Python program in the folder ``programs`` beside ``module`` (a ``__file__``).
 
-    Imported modules of such folders are included before the program. Imports of Hostwright are removed.
+    Modules that it imports from folders ``proofs/programs`` of roles are included before it, and these imports removed.
     """
     return "from __future__ import annotations\n" + "".join(_parts(Path(module).parent / "programs" / file, set()))
 
 
 def _parts(path: Path, known: set[Path]) -> Iterator[str]:
-    """Yield the texts of the modules that a program imports, except the ``known`` ones, then the program's own text."""
+    """Yield the texts of the modules that the program ``path`` imports, except ``known`` ones, then its own text."""
     known.add(path)
     lines = path.read_text("utf-8").splitlines(keepends=True)
     for node in ast.parse("".join(lines)).body:

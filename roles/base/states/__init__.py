@@ -1,1 +1,1 @@
-"""Resources that roles of several layers use."""
+"""Resources that several roles use."""

@@ -1,4 +1,4 @@
-"""A certificate for a host's own names, signed by an authority of the same host."""
+"""Certificate for a host's own names, signed by a certificate authority on the same host."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ AUTHORITY = "authority.crt"
 
 @dataclass(frozen=True, slots=True)
 class OwnCertificate(Resource):
-    r"""A certificate with its key in ``directory``, for all names of the host, valid for at least 30 days.
+    r"""``directory`` has a certificate with its key for all names of the host, valid for at least 30 days.
 
     Renewal keeps the authority's own certificate, so users import it only once. The authority can sign only for names
     of this host and for IP addresses, in case its key is stolen.

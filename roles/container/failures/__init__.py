@@ -1,4 +1,4 @@
-"""Failures of Docker and the NVIDIA container toolkit."""
+"""The failure rules of Docker and the NVIDIA container toolkit."""
 
 from __future__ import annotations
 

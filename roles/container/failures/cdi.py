@@ -1,4 +1,6 @@
-"""Faulty CDI specifications: of another driver, with wrong device numbers, or newer than an engine supports."""
+"""Signs of faulty CDI specifications: of another driver, with wrong device numbers, or newer than an engine
+supports.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,7 @@ def too_new(ctx: AuditContext) -> Iterator[str]:
 
 
 def _readers() -> str:
-    """Return the engine releases that read version 0.7.0 of CDI specifications, as text."""
+    """Return a text with the engine releases that read CDI specifications of version 0.7.0."""
     return ", ".join(f"{row.engine} {dotted(row.reads_0_7)}" for row in ENGINE_ROWS)
 
 

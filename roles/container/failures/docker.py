@@ -109,7 +109,7 @@ def other_runtime_gone(ctx: AuditContext) -> Iterator[str]:
 
 
 def _runtimes_gone(ctx: AuditContext) -> Iterator[tuple[str, str]]:
-    """Yield each missing program of a runtime in daemon.json, with the evidence."""
+    """Yield the program of each runtime in daemon.json whose program is missing, with a text about it."""
     if not engine_package(ctx):
         return
     try:
@@ -185,7 +185,9 @@ def restart_due(ctx: AuditContext) -> Iterator[str]:
 
 
 def _in_order(ctx: AuditContext, restart: RestartedAfter) -> bool:
-    """Return whether a restart is enough: Docker's configuration is as desired, and no other failure rule applies."""
+    """Return whether the restart of Docker is enough: its configuration is as desired, and no other failure rule
+    applies.
+    """
     try:
         if any(state.plan(ctx.facts) for state in restart.inputs) or said_twice(ctx) or any(runtime_unknown(ctx)):
             return False

@@ -1,4 +1,4 @@
-"""State of a host's Docker: engine, runtimes, daemon.json and command line."""
+"""Reads the state of a host's Docker for failure rules: engine, runtimes, daemon.json and command line."""
 
 from __future__ import annotations
 
@@ -70,24 +70,28 @@ _ASSIGNED = Pattern(r"(?m)^DOCKER_OPTS=(.*)$")
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """Runtimes and cgroup driver of the running daemon."""
+    """The container runtimes and the cgroup driver of Docker's running daemon."""
 
     runtimes: tuple[str, ...]
     cgroup_driver: str
 
 
 class NotJson(Exception):
-    """Error for a daemon.json that is not a JSON object. The exception's text gives the reason."""
+    """The error for a daemon.json that is not a JSON object. The error's text is the reason."""
 
 
 def engine_package(ctx: AuditContext) -> str:
-    """Return Docker's package with its version; empty if none is installed. Raises ``Unread``."""
+    """Return name and version of the installed Docker package; empty without one. Raises ``Unread`` if the packages are
+    unknown.
+    """
     rows = (ctx.packages.get(name) for name in ENGINES)
     return next((f"{row.name} {row.version}" for row in rows if row and row.present), "")
 
 
 def engine(ctx: AuditContext) -> Engine:
-    """Return the running daemon's state. Raises ``Unread``, also if the daemon does not run or respond."""
+    """Return the state of Docker's daemon. Raises ``Unread`` if the state is unknown, or the daemon does not run or
+    respond.
+    """
     rows = [line.partition(" ")[::2] for line in ctx.text(INFO).splitlines()]
     runtimes = tuple(value.strip() for key, value in rows if key == "runtime" and value.strip())
     drivers = [value.strip() for key, value in rows if key == "cgroup"]
@@ -103,7 +107,9 @@ def led_elsewhere(ctx: AuditContext) -> Iterator[str]:
 
 
 def settings(ctx: AuditContext) -> Mapping[str, Any]:
-    """Return the contents of daemon.json; empty if missing. Raises ``Unread`` and ``NotJson``."""
+    """Return the settings in daemon.json; empty if the file is missing. Raises ``Unread`` if the file was not read, and
+    ``NotJson`` if it is not a JSON object.
+    """
     stat, text = (ctx.answer(probe) for probe in SETTINGS)
     if not stat.ok or not text.text.strip():
         return {}
@@ -121,7 +127,9 @@ def settings(ctx: AuditContext) -> Mapping[str, Any]:
 
 
 def options(ctx: AuditContext) -> frozenset[str]:
-    """Return the keys of daemon.json that dockerd's command line also sets. Raises ``Unread``."""
+    """Return the options on dockerd's command line, named as keys of daemon.json. Raises ``Unread`` if the command line
+    was not read.
+    """
     text = ctx.text(COMMAND)
     start = _STARTED.search(text)
     assigned = [match[1] for match in _ASSIGNED.finditer(text)]
@@ -131,19 +139,19 @@ def options(ctx: AuditContext) -> frozenset[str]:
 
 
 def unit_files(ctx: AuditContext) -> tuple[str, ...]:
-    """Return the paths of Docker's unit file and drop-ins. Raises ``Unread``."""
+    """Return the paths of Docker's unit file and drop-ins. Raises ``Unread`` if the unit was not read."""
     return tuple(path for match in _FILES.finditer(ctx.text(COMMAND)) for path in match[1].split())
 
 
 def said_twice(ctx: AuditContext) -> tuple[str, ...]:
-    """Return the keys set both in daemon.json and on the command line, which dockerd refuses. Raises ``Unread`` and
-    ``NotJson``.
+    """Return the keys that daemon.json and dockerd's command line both set, so that dockerd does not start. Raises
+    ``Unread`` and ``NotJson`` like ``settings``.
     """
     return tuple(sorted((settings(ctx).keys() & options(ctx)) - _MERGED))
 
 
 def _no_constant(name: str) -> None:
-    """Reject NaN and Infinity, which Python accepts and Go does not."""
+    """Raise ``ValueError`` for the constants NaN and Infinity, which Python accepts in JSON, but Go does not."""
     raise ValueError(f"{name} is not valid JSON")
 
 
@@ -155,7 +163,7 @@ def _split(value: str) -> str:
 
 
 def _key(word: str) -> str:
-    """Return the daemon.json key of a command-line option; empty for a value."""
+    """Return the key of daemon.json for the option ``word`` of dockerd; empty if ``word`` is the value of an option."""
     if word.startswith("--"):
         name = word[2:].partition("=")[0]
     elif word.startswith("-"):

@@ -1,4 +1,4 @@
-"""Messages of dockerd, Docker's client and the container toolkit, with their causes."""
+"""Error messages of dockerd, Docker's client and the container toolkit, with their causes."""
 
 from __future__ import annotations
 

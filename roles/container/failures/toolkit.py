@@ -1,4 +1,6 @@
-"""Signs of faults of NVIDIA's container toolkit: its four packages, former names, and access to the driver."""
+"""Signs of faults of NVIDIA's container toolkit: in its four packages, packages with former names, and access to the
+driver.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,7 @@ def moved(ctx: AuditContext) -> Iterator[str]:
 
 
 def _was_at(ctx: AuditContext, version: str) -> bool:
-    """Return whether the last successful run recorded this version of the toolkit."""
+    """Return whether the host's release record has the version ``version`` of the toolkit."""
     record = release.read(ctx.facts) if RELEASE in ctx.facts else {}
     versions = record.get("versions")
     return isinstance(versions, dict) and versions.get("container-toolkit") == version
@@ -110,7 +112,9 @@ def paths_gone(ctx: AuditContext) -> Iterator[str]:
 
 
 def _complaint(ctx: AuditContext) -> str:
-    """Return the error of ``nvidia-container-cli``; empty if it works or is missing, or if the driver layer differs."""
+    """Return the error text of ``nvidia-container-cli``; empty if the command succeeds or is missing, or the driver
+    layer is not as desired.
+    """
     answer = ctx.answer(REACHES_DRIVER)
     if answer.ok or answer.status == NO_PROGRAM or ctx.differs("driver"):
         return ""

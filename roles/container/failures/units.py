@@ -1,4 +1,4 @@
-"""Failures of Docker's units and of the unit for the links in /dev/char."""
+"""Signs of failures of Docker's systemd units, and of the unit for the links in /dev/char."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def links_unit_failed(ctx: AuditContext) -> Iterator[str]:
 
 
 def _explained(ctx: AuditContext, name: str) -> bool:
-    """Return whether another rule explains why the unit does not start."""
+    """Return whether another failure rule explains why the unit ``name`` does not start."""
     with suppress(Unread):
         if any(line.startswith(f"{name} ") for line in file_missing(ctx)):
             return True

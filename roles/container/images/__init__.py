@@ -1,1 +1,1 @@
-"""Images without a registry: archives from the controller, and the images and containers on hosts."""
+"""Container images: loads archives from the controller on hosts, and lists images and containers on hosts."""

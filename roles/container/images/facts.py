@@ -1,4 +1,4 @@
-"""Docker's images on a host, with names, digests and dates, and their containers."""
+"""Reads the images of a host's Docker, with names, digests and dates, and their containers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ IMAGES_PROBE = Probe(
 
 @dataclass(frozen=True, slots=True)
 class HostImage:
-    """An image in a host's Docker. All values come from the host unchecked."""
+    """An image in a host's Docker. All values come from the host and are untrusted."""
 
     id: str
     created: str
@@ -43,7 +43,7 @@ class HostImage:
     digests: tuple[str, ...] | None = None
 
     def days(self, now: datetime) -> int | None:
-        """Return the image's age in days; ``None`` if its builder set no date."""
+        """Return the image's age in days at the time ``now``; ``None`` if its builder set no date."""
         try:
             made = datetime.fromisoformat(self.created[:19]).replace(tzinfo=UTC)
         except ValueError:
@@ -63,7 +63,9 @@ class HostContainer:
 
 @dataclass(frozen=True, slots=True)
 class ImageFacts:
-    """Images and containers of a host's Docker. ``trouble`` begins a sentence with the reason if they are unknown."""
+    """The images and containers of a host's Docker. If they are unknown, ``trouble`` is the reason, as the start of a
+    sentence.
+    """
 
     images: tuple[HostImage, ...] = ()
     containers: tuple[HostContainer, ...] = ()
@@ -81,7 +83,7 @@ CONTAINERD = "Docker uses containerd's image store on this host, in which image 
 
 
 def read_images(facts: Facts) -> ImageFacts:
-    """Parse the output of ``IMAGES_PROBE``."""
+    """Return the images and containers of a host's Docker from the answer to ``IMAGES_PROBE``."""
     answer = facts[IMAGES_PROBE]
     lines = [line.partition(" ")[::2] for line in answer.text.splitlines()]
     if answer.truncated or not lines or lines[-1][0] != "end":

@@ -1,4 +1,4 @@
-"""State of ``images.push``: the images of an archive are in a host's Docker.
+"""The state that ``images.push`` applies: the images of an archive are in a host's Docker.
 
 Only Docker on the host reads the archive.
 """
@@ -36,14 +36,16 @@ _OF_UNPACKING = 2
 
 @dataclass(frozen=True, slots=True)
 class LoadedImage:
-    """An image that Docker loaded: its ID (``sha256:…``) and a name."""
+    """An image that Docker loaded from an archive: its ID (``sha256:…``) and a name."""
 
     id: str
     name: str
 
 
 def artifact_of(path: Path) -> Artifact:
-    """Return the archive as an artifact for hosts. Raises ``InputError`` if the path is not a readable file."""
+    """Return the archive at ``path`` as an artifact for hosts. Raises ``InputError`` if ``path`` is not a readable
+    file.
+    """
     if path.is_dir():
         raise InputError(
             "is a directory, but `docker load` needs an archive file; convert an OCI layout with `skopeo "
@@ -60,10 +62,10 @@ def artifact_of(path: Path) -> Artifact:
 
 @dataclass(frozen=True, slots=True)
 class ImagesLoaded(Resource):
-    """Docker loaded an archive, and the image names point to the archive's images.
+    """Docker has loaded an archive, and the image names point to the archive's images.
 
-    ``archive`` is the archive's name for operators. ``names`` are the image names to set. Without them, Docker sets the
-    archive's only name, which must not point to another image.
+    ``archive`` is the archive's name for operators. ``names`` are the image names to set. If ``names`` is empty, Docker
+    sets the archive's only name, which must not point to another image.
     """
 
     artifact: Artifact
@@ -76,15 +78,15 @@ class ImagesLoaded(Resource):
 
     @property
     def _recorded(self) -> Probe:
-        """Probe for lines ``ID NAME``: the images that Docker loaded from the archive."""
+        """The probe that prints the images that Docker loaded from the archive, as lines ``ID NAME``."""
         return Probe(sh("cat -- %s 2>/dev/null || :", self._record), root=True)
 
     def probes(self) -> tuple[Probe, ...]:
         return (IMAGES_PROBE, self._recorded)
 
     def images(self, facts: Facts) -> tuple[LoadedImage, ...]:
-        """Return the archive's images; empty if they are not loaded, or if one of the names points to a different
-        image.
+        """Return the archive's images in the host's Docker; empty if they are not loaded, or one of the names points to
+        another image.
         """
         there = read_images(facts)
         rows = [line.split(" ") for line in facts[self._recorded].text.splitlines()]

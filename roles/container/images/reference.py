@@ -1,4 +1,4 @@
-"""Image names, parsed by Docker's grammar (distribution/reference)."""
+"""Parses image names by Docker's grammar (distribution/reference)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DIGEST = Pattern(r"sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128}
 
 @dataclass(frozen=True, slots=True)
 class ImageName:
-    """Image name ``[REGISTRY/]PATH[:TAG][@DIGEST]``. Tag and digest are empty if missing."""
+    """An image name ``[REGISTRY/]PATH[:TAG][@DIGEST]``. Tag and digest are empty if missing."""
 
     registry: str
     path: str
@@ -32,7 +32,7 @@ class ImageName:
 
     @property
     def repository(self) -> str:
-        """Registry and path in Docker's notation, without Docker Hub's name and its prefix ``library/``."""
+        """The registry and path in Docker's notation, without the name of Docker Hub and its prefix ``library/``."""
         if self.registry not in (HUB, ""):
             return f"{self.registry}/{self.path}"
         word = self.path.removeprefix(_OFFICIAL)
@@ -40,7 +40,7 @@ class ImageName:
 
     @property
     def shown(self) -> str:
-        """Name as in Docker's list: with the digest if the name has one, else with the tag."""
+        """The name as in Docker's list of images: with the digest if the name has one, else with the tag."""
         return f"{self.repository}@{self.digest}" if self.digest else f"{self.repository}:{self.tag or 'latest'}"
 
 
@@ -52,7 +52,7 @@ def read_image_name(text: str) -> ImageName:
     >>> read_image_name("docker.io/library/debian:11").repository
     'debian'
 
-    Raises ``ValueError`` with the error as the end of a sentence.
+    Raises ``ValueError`` for an invalid name. The error's text is the end of a sentence.
     """
     if _ID.fullmatch(text):
         raise ValueError("64 hexadecimal digits are an image's ID, not its name")
@@ -78,12 +78,12 @@ def read_image_name(text: str) -> ImageName:
 
 
 def familiar(text: str) -> str:
-    """Return an image name with a tag and without a digest, in Docker's notation.
+    """Return the image name ``text`` in Docker's notation. It must have a tag and no digest.
 
     >>> familiar("docker.io/library/debian:11")
     'debian:11'
 
-    Raises ``ValueError`` as ``read_image_name``.
+    Raises ``ValueError`` for any other text.
     """
     name = read_image_name(text)
     if not name.tag or name.digest:
@@ -92,7 +92,7 @@ def familiar(text: str) -> str:
 
 
 def is_tagged(text: str) -> bool:
-    """Return whether a text is an image name with a tag in Docker's notation."""
+    """Return whether ``text`` is an image name in Docker's notation, with a tag and without a digest."""
     try:
         return familiar(text) == text
     except ValueError:
@@ -100,7 +100,7 @@ def is_tagged(text: str) -> bool:
 
 
 def absent_because(text: str) -> str:
-    """Return the end of a sentence about a missing image, with the command that installs it.
+    """Return the end of a sentence about the missing image ``text``, with the command that loads it.
 
     >>> absent_because("debian:11")
     'it is not on this host; load it with `invoke images.push --archive FILE`'

@@ -1,4 +1,6 @@
-"""Vulnerability scans of images, once per image for all hosts, on a host with a scanner or on the controller."""
+"""Scans images for vulnerabilities. Each image is scanned once for all hosts, on a host with a scanner or on the
+controller.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ SCANNERS_THERE = Probe(
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """Output of a scanner for an image. ``problem`` is the reason for missing output or an exit status other than 0."""
+    """The output of a vulnerability scanner for an image. ``problem`` is the reason if the output is missing or the
+    exit status is not 0.
+    """
 
     scanner: str = ""
     place: str = HERE  #: host on which the image was scanned
@@ -41,7 +45,7 @@ class Scan:
 
 
 class Scannable(Protocol):
-    """An image with ID, size and hosts."""
+    """An image to scan: its ID, its size, and the hosts that have it."""
 
     @property
     def id(self) -> str: ...
@@ -52,21 +56,21 @@ class Scannable(Protocol):
 
 
 def scanner_of(facts: Facts) -> str:
-    """Return the name of a host's scanner; empty if the host has none."""
+    """Return the name of a host's vulnerability scanner; empty if the host has none."""
     names = {line.rpartition("/")[2] for line in facts[SCANNERS_THERE].text.split()}
     return next((name for name in SCANNERS if name in names), "")
 
 
 def scanner_here() -> str:
-    """Return the name of the controller's scanner; empty if the controller has none."""
+    """Return the name of the controller's vulnerability scanner; empty if the controller has none."""
     return next((name for name in SCANNERS if shutil.which(name)), "")
 
 
 def shares(images: Sequence[Scannable], scanners: Mapping[str, str], here: str) -> dict[str, list[Scannable]]:
-    """Assign each image to the least loaded host with a scanner. If no host has one, any host exports the image to the
-    controller's scanner.
+    """Assign each image to one of its hosts, and return host → images. Hosts with a scanner are preferred. If none of
+    an image's hosts has one, a host exports the image to the controller's scanner ``here``.
 
-    Images that no host can scan or export are omitted.
+    Each image goes to the host with the smallest total size so far. Images that cannot be scanned are omitted.
     """
     given: dict[str, list[Scannable]] = {}
     load: Counter[str] = Counter()
@@ -88,8 +92,8 @@ def scan_images(
 ) -> dict[str, Scan]:
     """Scan images, and return the scans by image ID.
 
-    ``scanners`` maps hosts to scanners, ``connect`` opens a shell, ``tell`` receives progress messages. On Ctrl-C, the
-    attribute ``ended`` of ``Interrupted`` has the finished scans.
+    ``scanners`` maps hosts to scanners. ``connect`` opens a shell on a host, ``stop`` closes all shells, and ``tell``
+    receives progress messages. On Ctrl-C, the attribute ``ended`` of ``Interrupted`` has the finished scans.
     """
     here = scanner_here()
     given = shares(images, scanners, here)
@@ -121,13 +125,17 @@ def scan_images(
 
 
 def scan_script(scanner: str, image: Scannable, archive: str = "") -> str:
-    """Return a script, run by root, that prints the scanner's table for an image, or for an archive of the image."""
+    """Return a shell script that prints the scanner's table for an image, or for its archive at the path
+    ``archive``.
+    """
     room = int(_ROOM * image.size / 1024) + 1
     return sh_file(__file__, "sh/scan.sh", scanner=scanner, image=image.id, archive=archive, room=room)
 
 
 def read_scan(scanner: str, place: str, status: int, output: bytes, errors: bytes) -> Scan:
-    """Return the result of a scan. Empty output is a problem."""
+    """Return the result of a scan on the host ``place`` from the scanner's exit status and output. Empty output is a
+    problem.
+    """
     report = output.decode("utf-8", "replace").strip("\n")
     problem = _failed(scanner, status, errors) if status else "" if report else f"{scanner} printed nothing"
     return Scan(scanner, place, report, problem)
@@ -148,7 +156,7 @@ def _scan(shell: RootShell, image: Scannable, scanner: str, place: str) -> Scan:
 
 
 def _scan_here(shell: RootShell, image: Scannable, scanner: str) -> Scan:
-    """Copy the image from the host to the controller, and scan it there."""
+    """Copy the image from the host of ``shell`` to the controller, and scan it there."""
     with _ALONE, tempfile.TemporaryDirectory(prefix="hostwright-") as folder:
         archive = Path(folder) / "image.tar"
         free = shutil.disk_usage(folder).free

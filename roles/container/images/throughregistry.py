@@ -1,4 +1,4 @@
-"""Images that one host pushes to a registry, and other hosts pull by digest."""
+"""States for images that one host pushes to a registry, and that other hosts pull by digest."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from hostwright.standard.roles.container.images.reference import HUB, read_image
 
 
 def name_in(at: str, name: str) -> str:
-    """Return an image's name in the registry ``at``: its path and tag, without the original registry.
+    """Return the name in the registry ``at`` of the image ``name``: path and tag are kept, without the original
+    registry.
 
     >>> name_in("reg01:5000", "ghcr.io/house/tool:1.2")
     'reg01:5000/house/tool:1.2'
@@ -36,7 +37,7 @@ class PushedImage:
 
 @dataclass(frozen=True, slots=True)
 class ImagesPushed(Resource):
-    """The registry contains these images, which this host's Docker pushes."""
+    """The registry ``at`` contains ``images``, which the host's Docker pushes."""
 
     at: str
     images: tuple[LoadedImage, ...]
@@ -85,7 +86,7 @@ class ImagesPushed(Resource):
 
 @dataclass(frozen=True, slots=True)
 class ImagesPulled(Resource):
-    """Docker has these images under their usual names. It pulls them from the registry by digest."""
+    """The host's Docker has ``images`` under their original names. It pulls them from the registry ``at`` by digest."""
 
     at: str
     images: tuple[PushedImage, ...]

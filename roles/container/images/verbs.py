@@ -1,4 +1,4 @@
-"""Implementation of ``images.audit``: images and containers on hosts, their age, and known vulnerabilities."""
+"""Implements ``images.audit``: shows images and containers on hosts, the images' ages, and known vulnerabilities."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ INSTALL = "to scan images for vulnerabilities, install trivy or grype on a host 
 
 @dataclass(frozen=True, slots=True)
 class FoundImage:
-    """An image and its hosts, each with the image's containers as ``NAME (STATE)``."""
+    """An image, and for each host that has it, the image's containers as ``NAME (STATE)``."""
 
     id: str
     tags: tuple[str, ...]
@@ -54,14 +54,18 @@ class FoundImage:
 
 @dataclass(frozen=True, slots=True)
 class _Looked:
-    """Results of ``images.audit``: the images on hosts, and their scans by image ID (``None`` without a scan)."""
+    """Results of ``images.audit``: the images on hosts, and their scans by image ID (``None`` if images were not
+    scanned).
+    """
 
     results: Results[tuple[str, ImageFacts]]
     scans: dict[str, Scan] | None
 
 
 def audit(request: Request, older: int, *, scan: bool = True) -> int:
-    """Run ``images.audit``. An image on many hosts is one entry with one scan. Ctrl-C shows the results so far."""
+    """Run ``images.audit``, which marks images older than ``older`` days. An image on many hosts is listed and scanned
+    once. Ctrl-C shows the results so far.
+    """
     if older < 0:
         raise InputError(f"expected a number of days, found {older}", "--older")
     fleet = open_fleet(request)
@@ -146,7 +150,7 @@ def _cut(hosts: Mapping[str, ImageFacts]) -> Iterator[str]:
 
 
 def failed(scan: Scan) -> bool:
-    """Return whether a scan failed; false if no scanner exists."""
+    """Return whether a scan failed. A missing scanner does not count as a failure."""
     return bool(scan.problem) and scan.problem != NO_SCANNER
 
 
@@ -156,7 +160,7 @@ def is_old(image: FoundImage, older: int) -> bool:
 
 
 def found_images(hosts: dict[str, ImageFacts], now: datetime) -> list[FoundImage]:
-    """Return all images of these hosts by ID, oldest first, without images that only a container still has."""
+    """Return all images of these hosts, each once, oldest first. Images that only a container still has are omitted."""
     by_id: dict[str, FoundImage] = {}
     for host in sorted(hosts):
         facts = hosts[host]
@@ -193,7 +197,7 @@ def lines(images: Sequence[FoundImage], older: int, scans: Mapping[str, Scan] | 
 
 
 def scan_lines(scan: Scan) -> Iterator[str]:
-    """Yield the scanner's table, and the reason for a missing table or a failure."""
+    """Yield the lines of the scanner's table, and the reason if the table is missing or the scan failed."""
     if scan.report:
         yield f"{scan.scanner} on {scan.place}:" if scan.place else f"{scan.scanner}:"
         yield from (f"{console.OUTPUT} {line}" for line in scan.report.splitlines())

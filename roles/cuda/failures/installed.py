@@ -1,4 +1,4 @@
-"""Failures of the CUDA toolkit that a host shows: another toolkit, its source, and packages installed with it."""
+"""Failures of the CUDA toolkit with signs on the host: another toolkit, its source, and packages beside it."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def from_runfile(ctx: AuditContext) -> Iterator[str]:
 
 
 def is_meta_package(row: Installed) -> bool:
-    """Return whether the package is an installed meta package of CUDA."""
+    """Return whether ``row`` is an installed meta package of CUDA, such as ``cuda``."""
     return row.present and META_PACKAGES.fullmatch(row.name) is not None
 
 
@@ -99,7 +99,7 @@ def _leads(link: Toolkit) -> str:
 
 
 def _loaded_from(ctx: AuditContext, toolkit: Toolkit) -> bool:
-    """Return whether the loader's cache has libraries of the toolkit; false if unknown."""
+    """Return whether the loader's cache has libraries of ``toolkit``; false if the cache was not read."""
     try:
         return any(entry.below(toolkit.leads) for entry in cached(ctx))
     except Unread:

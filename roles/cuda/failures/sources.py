@@ -43,7 +43,7 @@ _KEY_ID = Pattern(r"[0-9A-F]{16}")
 
 
 def sources(ctx: AuditContext) -> tuple[Source, ...]:
-    """Return the enabled repositories in apt's lists that mention CUDA. Raises ``Unread``."""
+    """Return the enabled repositories in apt's lists that mention CUDA. Raises ``Unread`` if the probe was cut off."""
     rows = [row for row in _rows(ctx, "source", 4) if row[2].isascii() and row[2].isdigit() and len(row[2]) < 9]
     repositories: list[Source] = []
     for file, lines in groupby(rows, key=lambda row: row[1]):
@@ -52,7 +52,10 @@ def sources(ctx: AuditContext) -> tuple[Source, ...]:
 
 
 def keys(ctx: AuditContext) -> Mapping[str, frozenset[str]]:
-    """Return keyring path → ids of its keys (outside apt-key's keyring only NVIDIA's two). Raises ``Unread``."""
+    """Return keyring path → ids of its keys. Of other keyrings than apt-key's, only NVIDIA's two keys are listed.
+
+    Raises ``Unread`` if apt's sources were not read completely.
+    """
     by_ring: dict[str, frozenset[str]] = {}
     for _, ring, which in _rows(ctx, "key", 3):
         key = {"new": NEW_KEY, "old": OLD_KEY}.get(which, which.upper())
@@ -62,7 +65,7 @@ def keys(ctx: AuditContext) -> Mapping[str, frozenset[str]]:
 
 
 def rings(source: Source, known: Iterable[str]) -> tuple[str, ...] | None:
-    """Return the keyrings that apt uses for a source; ``None`` if the source itself contains the key, or needs none."""
+    """Return the keyrings that apt uses for ``source``; ``None`` if its entry contains the key, or needs none."""
     if "trusted=yes" in source.text.replace(" ", "").lower() or any("BEGIN" in ring for ring in source.signed_by):
         return None
     paths = tuple(ring for ring in source.signed_by if ring.startswith("/"))
@@ -98,8 +101,9 @@ def conflicting(ctx: AuditContext) -> Iterator[str]:
 
 
 def refused(ctx: AuditContext) -> tuple[tuple[Source, ...], ...]:
-    """Return the source lines of each CUDA repository with conflicting keys, for which apt rejects all sources. Raises
-    ``Unread``.
+    """Return, for each CUDA repository with conflicting keys, its source lines. apt then rejects all its sources.
+
+    Raises ``Unread`` if apt's sources were not read completely.
     """
     return tuple(repository for repository in _repositories((*_network(ctx), *_own(ctx))) if _conflict(repository))
 
@@ -109,7 +113,7 @@ def _refused_paths(ctx: AuditContext) -> tuple[str, ...]:
 
 
 def _repositories(lines: Iterable[Source]) -> Iterator[tuple[Source, ...]]:
-    """Yield the source lines of each repository in apt's order: main list first, then by name."""
+    """Group ``lines`` by repository, each group in the order in which apt reads: main list first, then by file name."""
     same: defaultdict[tuple[str, str], list[Source]] = defaultdict(list)
     for source in sorted(lines, key=lambda source: (source.file != MAIN_LIST, source.file, source.line)):
         same[source.place].append(source)
@@ -117,7 +121,7 @@ def _repositories(lines: Iterable[Source]) -> Iterator[tuple[Source, ...]]:
 
 
 def _conflict(repository: Iterable[Source]) -> bool:
-    """Return whether apt rejects a repository, because a line after the first one with a key has another key or none.
+    """Return whether a line after the first one with a key has another key or none. apt then rejects the repository.
 
     Earlier lines without a key do not conflict (tried with apt 2.2).
     """
@@ -126,7 +130,7 @@ def _conflict(repository: Iterable[Source]) -> bool:
 
 
 def _naming(repository: tuple[Source, ...]) -> tuple[Source, ...]:
-    """Return the source lines that determine a repository's key; empty if apt rejects them."""
+    """Return the source lines that determine the repository's key; empty if apt rejects their keys as conflicting."""
     return () if _conflict(repository) else tuple(source for source in repository if source.signed_by) or repository
 
 
@@ -171,7 +175,7 @@ def _directories(ctx: AuditContext) -> frozenset[str]:
 
 
 def _fails(ctx: AuditContext) -> bool:
-    """Return whether a more specific rule about CUDA's sources applies to the host."""
+    """Return whether a rule about CUDA's sources with a more specific cause applies to the host."""
     return any(True for sign in (retired_key, conflicting) for _ in sign(ctx))
 
 

@@ -38,7 +38,7 @@ TOOLKITS = Probe(
 
 @dataclass(frozen=True, slots=True)
 class Toolkit:
-    """A ``/usr/local/cuda*``. ``leads``: its path with links resolved. ``cudnn``: version in its cuDNN header."""
+    """A toolkit at ``/usr/local/cuda*``. ``leads``: ``path`` with links resolved. ``cudnn``: version of its cuDNN."""
 
     path: str
     leads: str
@@ -47,19 +47,19 @@ class Toolkit:
 
     @property
     def usable(self) -> bool:
-        """Whether the toolkit has a compiler or the runtime, and is not only a removed package's leftovers."""
+        """Whether the toolkit has nvcc or the runtime. The directory of a removed package has neither."""
         return bool(self.has & {NVCC, RUNTIME})
 
 
 def toolkits(ctx: AuditContext) -> Mapping[str, Toolkit]:
-    """Return the toolkits at ``/usr/local/cuda*``, by path. Raises ``Unread``."""
+    """Return path → CUDA toolkit at ``/usr/local/cuda*``. Raises ``Unread`` if the probe was not answered."""
     rows = (line.split("\t") for line in ctx.text(TOOLKITS).splitlines())
     listed = (Toolkit(row[0], row[1], frozenset(row[2].split()), _version(row[3])) for row in rows if len(row) == 4)
     return {toolkit.path: toolkit for toolkit in listed}
 
 
 def own(ctx: AuditContext) -> Toolkit:
-    """Return the stack's toolkit on the host; an empty ``Toolkit`` if it does not exist. Raises ``Unread``."""
+    """Return the stack's toolkit on the host; an empty ``Toolkit`` if missing. Raises ``Unread`` if unknown."""
     prefix = ctx.section(CudaSection).prefix
     return toolkits(ctx).get(prefix, Toolkit(prefix, prefix, frozenset()))
 
@@ -70,7 +70,7 @@ def _version(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LibraryFile:
-    """A shared object or a link to one. ``kind`` is the letter that ``find`` prints for it."""
+    """A shared library, or a link to one. ``kind`` is the letter that ``find`` prints for the file type."""
 
     path: str
     kind: str
@@ -87,7 +87,7 @@ class LibraryFile:
 
 
 def library_files(ctx: AuditContext) -> Mapping[str, LibraryFile]:
-    """Return the shared objects in the stack's toolkit, by path. Raises ``Unread``."""
+    """Return path → shared library in the stack's toolkit. Raises ``Unread`` if the list is incomplete."""
     answer = ctx.answer(wanted(ctx, "cuda", PackagedTree).tree.probe)
     if answer.truncated:
         raise Unread("the CUDA toolkit has too many libraries to list")
@@ -103,7 +103,7 @@ def _library_files(text: str) -> Mapping[str, LibraryFile]:
 
 
 def resolved(path: str, files: Mapping[str, LibraryFile]) -> LibraryFile | None:
-    """Return the file in ``files`` to which a path leads; ``None`` if its links lead to no file in ``files``."""
+    """Return the file in ``files`` to which ``path`` leads; ``None`` if its links do not end at a file in ``files``."""
     for _ in range(MAX_LINKS):
         file = files.get(path)
         if file is None or file.kind != "l":

@@ -1,4 +1,4 @@
-"""Variant for several libraries' rules: two sets of CUDA wheels in one environment."""
+"""Cause that rules about several libraries share: two sets of CUDA wheels in one environment."""
 
 from __future__ import annotations
 

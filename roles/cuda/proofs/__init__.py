@@ -1,4 +1,4 @@
-"""Proofs of GPUs without a framework: copies, memory and full load, by programs that nvcc compiles on the host."""
+"""Proofs (tests on a host) of GPUs without a framework: copies, memory and full load, by compiled CUDA programs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def proofs(_variables: Cuda, ctx: RoleContext) -> tuple[Proof, ...]:
 
 
 def compiler(ctx: RoleContext, libraries: str = "") -> tuple[str, ...]:
-    """Return the command with which the host's nvcc compiles a proof's program. ``libraries``: linker options."""
+    """Return the command that compiles a proof's program with the host's nvcc. ``libraries``: linker options."""
     wanted = ctx.section(CudaSection)
     values = {"toolkit": wanted.prefix, "compiler": wanted.compiler, "libraries": libraries}
     return ("sh", "-c", OLDER_GCC + sh_file(__file__, "compile.sh", **values), "compile", "{source}", "{program}")

@@ -1,4 +1,4 @@
-"""Figures of NVIDIA's data sheets by PCI id: dense TFLOPS of each GPU by number format, and its memory bandwidth.
+"""Figures of NVIDIA's data sheets: each GPU's dense TFLOPS by number format, and its memory bandwidth, by PCI id.
 
 Figures are without sparsity (halved if a sheet has only those with sparsity), and with sums in FP32, as in PyTorch.
 Public excerpts confirm A100, H100 PCIe, B200, L40S and RTX 4090, the TFLOPS of H100 and H200 (SXM), and twice those of

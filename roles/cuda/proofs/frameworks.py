@@ -1,4 +1,4 @@
-"""Findings from a framework's measurements: versions other than the stack's, missing GPUs, wrong results.
+"""Findings from measurements of a framework such as PyTorch: unexpected versions, missing GPUs, wrong results.
 
 A tolerance is a fraction of the result's largest value. TensorFlow 2.9.0, PyTorch 2.13.0 and JAX 0.12.0 in float32 on a
 CPU stay below 1e-6 of NumPy's result in float64. cuDNN's faster convolutions (Winograd) may lose two more digits. A
@@ -28,9 +28,7 @@ _CAPABILITY = Pattern(r"([0-9]{1,2})\.([0-9])")
 
 @dataclass(frozen=True, slots=True)
 class DevicesJudge:
-    """Judge of a framework's measurements on a host: the stack's versions, code for every GPU, all GPUs, right
-    results.
-    """
+    """Judge of a framework's measurements on a host: the stack's versions, code and results for all GPUs."""
 
     title: str
     #: measurement name → subject of a finding's sentence, and the value that the stack declares
@@ -49,9 +47,7 @@ class DevicesJudge:
 
 
 def versions(measured: Measurements, wanted: Mapping[str, tuple[str, str | bool]]) -> Iterator[ProofFinding]:
-    """Check that each measurement in ``wanted`` has the stack's value. A finding begins with the measurement's
-    subject.
-    """
+    """Check that measurements have the stack's values. ``wanted``: measurement → subject of the finding, and value."""
     for name, (subject, value) in wanted.items():
         found = next((each.value for each in measured.named(name)), "not reported")
         if found != value:
@@ -60,9 +56,7 @@ def versions(measured: Measurements, wanted: Mapping[str, tuple[str, str | bool]
 
 
 def within(measured: Measurements, name: str, tolerance: float, what: str) -> Iterator[ProofFinding]:
-    """Check that some device has a difference with this name, and that every such difference is within the
-    tolerance.
-    """
+    """Check that measurements ``name``, relative differences of results, exist and are at most ``tolerance``."""
     found = measured.named(name)
     if not found:
         yield ProofFinding(f"{what} was not compared with its reference: the test program ended too early", CPU)
@@ -83,7 +77,7 @@ def within(measured: Measurements, name: str, tolerance: float, what: str) -> It
 
 
 def architectures(measured: Measurements, title: str) -> Iterator[ProofFinding]:
-    """Check that the framework has code, compiled or as PTX, for each GPU. Skipped if the framework lists no code."""
+    """Check that the framework has code, compiled or as PTX, for each GPU. Passes if it lists no code."""
     for built in measured.named("architectures"):
         codes = _codes(str(built.value))
         for each in measured.named("compute capability"):
@@ -95,7 +89,7 @@ def architectures(measured: Measurements, title: str) -> Iterator[ProofFinding]:
 
 
 def _codes(text: str) -> Codes | None:
-    """Parse the GPU code that a framework lists (``sm_75 sm_80 compute_120``); ``None`` without code."""
+    """Parse the GPU code that a framework lists (``sm_75 sm_80 compute_120``); ``None`` if it lists none."""
     found = [match for word in text.split() if (match := _ARCHITECTURE.fullmatch(word))]
     ptx = [_pair(one[2], one[3]) for one in found if one[1] == "compute"]
     compiled = tuple(_pair(one[2], one[3]) for one in found if one[1] == "sm")
@@ -131,7 +125,7 @@ def on_every_card(measured: Measurements, name: str, expected: Expected) -> Iter
 
 
 def _missing(seen: tuple[Measurement, ...], expected: Expected) -> tuple[Gpu, ...]:
-    """Return the driver's GPUs without a measurement. Without UUIDs (no nvidia-smi) they are only counted."""
+    """Return the driver's GPUs that ``seen`` lacks. If ``seen`` has no UUIDs (no nvidia-smi), GPUs are only counted."""
     devices = {each.device.partition(" ")[0] for each in seen}
     known = tuple(card for card in expected.cards or () if card.uuid)
     if devices <= {"GPU"}:
@@ -169,9 +163,7 @@ def _word(value: float | str | bool | None) -> str:
 
 
 def capabilities(measured: Measurements) -> Iterator[ProofFinding]:
-    """Check that each GPU has the compute capability of its chip. A lower one means that driver and CUDA do not
-    match.
-    """
+    """Check that CUDA reports the compute capability of each GPU's chip. If not, driver and CUDA do not match."""
     ids = {each.device: str(each.value) for each in measured.named("pci device")}
     for each in measured.named("compute capability"):
         known = chip(_device_id(ids.get(each.device, "")))
@@ -181,7 +173,7 @@ def capabilities(measured: Measurements) -> Iterator[ProofFinding]:
 
 
 def _device_id(text: str) -> int:
-    """Return the device id in nvidia-smi's value, 0x1EB8 from ``0x1EB810DE``; 0 for any other text."""
+    """Return the PCI device id in nvidia-smi's value, 0x1EB8 from ``0x1EB810DE``; 0 for any other text."""
     try:
         return int(text, 16) >> 16 if len(text) == len("0x1EB810DE") else 0
     except ValueError:

@@ -79,7 +79,7 @@ _HOST = ("host to device", "device to host")
 
 
 def bandwidth(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """Check that no GPU is missing, and that copies are correct and as fast as the model requires."""
+    """Check that no GPU is missing, and that copies were correct and as fast as the GPU model requires."""
     return (
         *missing(measured, expected),
         *not_zero(measured, "wrong bytes", "bytes changed in a copy to the card and back"),
@@ -89,14 +89,14 @@ def bandwidth(measured: Measurements, expected: Expected) -> tuple[ProofFinding,
 
 
 def memory(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """Check that every word in the memory of each GPU keeps the written value."""
+    """Check that every word in the memory of each GPU kept the written value."""
     places = {one.device: f" (first at {one.value})" for one in measured.named("first wrong word")}
     wrong = not_zero(measured, "wrong words", "the card's memory returned other data than was written", places)
     return (*missing(measured, expected), *wrong, *neighbours(measured, ("patterns through memory",)))
 
 
 def burn_in(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """Check that the GPUs compute correct and repeatable results under load, and keep their clocks."""
+    """Check that the GPUs computed correct and repeatable results under load, and kept their clocks."""
     return (
         *missing(measured, expected),
         *not_zero(measured, "wrong results", "repetitions of one matrix product gave different results under load"),
@@ -108,7 +108,7 @@ def burn_in(measured: Measurements, expected: Expected) -> tuple[ProofFinding, .
 
 
 def missing(measured: Measurements, expected: Expected) -> Iterator[ProofFinding]:
-    """Yield findings about GPUs on the PCI bus that CUDA does not use."""
+    """Yield a finding if CUDA has fewer GPUs than the PCI bus or the inventory."""
     for one in measured.named("cards"):
         wanted = max(expected.cards_on_bus, expected.gpus or 0)
         if one.number is not None and one.number < wanted:
@@ -119,7 +119,7 @@ def missing(measured: Measurements, expected: Expected) -> Iterator[ProofFinding
 def not_zero(
     measured: Measurements, name: str, sentence: str, more: dict[str, str] | None = None
 ) -> Iterator[ProofFinding]:
-    """Yield a finding for each device whose measurement with this name is not 0."""
+    """Yield a finding that begins with ``sentence`` for each device whose measurement ``name`` is not 0."""
     for one in measured.named(name):
         if one.number != 0:
             place = (more or {}).get(one.device, "")
@@ -156,7 +156,7 @@ def _below(one: Measurement, limit: float, why: str) -> Iterator[ProofFinding]:
 
 
 def neighbours(measured: Measurements, names: tuple[str, ...]) -> Iterator[ProofFinding]:
-    """Yield findings about GPUs that are slower than the host's other GPUs of the same model."""
+    """Yield findings about GPUs that are slower than the host's other GPUs of the same model, by measurement name."""
     for name in names:
         alike: dict[str, list[Measurement]] = defaultdict(list)
         for one in measured.named(name):

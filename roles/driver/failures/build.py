@@ -1,4 +1,4 @@
-"""Signs of a kernel module that is not built. If several causes are possible, only the first is reported."""
+"""Signs that the driver's kernel module is not built. If several causes are possible, only the first is reported."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ LOGGED = frozenset((
 
 def why_unbuilt(ctx: AuditContext) -> str:
     """Return the name of the first rule that explains why the running kernel lacks the stack's module; empty if the
-    kernel has the module. Raises ``Unread``.
+    kernel has the module. Raises ``Unread`` if a probe was not answered.
     """
     if not unbuilt(ctx):
         return ""
@@ -188,7 +188,7 @@ def other_failed(ctx: AuditContext) -> Iterator[str]:
 
 
 def _waiting(ctx: AuditContext) -> Iterator[str]:
-    """Yield the unconfigured packages whose scripts run DKMS."""
+    """Yield the unconfigured packages whose installation scripts run DKMS."""
     rows = ctx.packages_where(is_broken)
     names = ("linux-headers-", "linux-image-")
     yield from (
@@ -199,7 +199,7 @@ def _waiting(ctx: AuditContext) -> Iterator[str]:
 
 
 def _of_others(ctx: AuditContext) -> Iterator[str]:
-    """Yield the packages that are unconfigured because the build of another module failed."""
+    """Yield unconfigured packages that run DKMS, if the build of another module than nvidia's failed."""
     yield from _waiting(ctx) if dkms_tree(ctx).others else ()
 
 
@@ -209,14 +209,14 @@ def tree_broken(ctx: AuditContext) -> Iterator[str]:
 
 
 def _installed(state: DriverState) -> str:
-    """Return the version of the driver's libraries and module if both are equal, else an empty string."""
+    """Return the version of the driver's libraries and module on disk if all are equal, else an empty string."""
     versions = {state.module, *library_versions(state)}
     return versions.pop() if len(versions) == 1 else ""
 
 
 def _older_compiler(ctx: AuditContext) -> str:
-    """Return the versions of both compilers if the kernel's gcc has a newer major version than the host's gcc, which
-    may lack options of the kernel's build.
+    """Return a sentence with the versions of both compilers if the kernel was built by a gcc of a newer major version
+    than the host's gcc; else empty. The older gcc may lack options of the kernel's build.
     """
     text = ctx.text(COMPILERS)
     first, _, rest = text.partition("\n")
@@ -227,7 +227,7 @@ def _older_compiler(ctx: AuditContext) -> str:
 
 
 def unbuilt_by_ours(ctx: AuditContext) -> bool:
-    """Return whether the running kernel lacks the module and no other driver is installed."""
+    """Return whether the running kernel lacks the driver's module and no other driver is installed."""
     return unbuilt(ctx) and not foreign(ctx)
 
 

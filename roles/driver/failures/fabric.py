@@ -1,4 +1,4 @@
-"""Signs of failures in the connection between cards by NVLink and NVSwitches."""
+"""Signs of failures in the connection between GPUs by NVLink and NVSwitches."""
 
 from __future__ import annotations
 
@@ -81,12 +81,12 @@ def _switches(ctx: AuditContext) -> bool:
 
 
 def is_of_fabric(row: Installed) -> bool:
-    """Return whether the package is Fabric Manager's and installed."""
+    """Return whether the package in ``row`` belongs to Fabric Manager and is installed."""
     return row.present and named_like(row.name, PACKAGES)
 
 
 def _others(ctx: AuditContext, driver: str) -> list[tuple[str, str]]:
-    """Return Fabric Manager's installed packages whose version differs from the driver's."""
+    """Return the installed packages of Fabric Manager whose version differs from the version ``driver``."""
     rows = ctx.packages_where(is_of_fabric)
     return [(row.name, row.version) for row in rows if row.version.partition("-")[0] != driver]
 

@@ -134,7 +134,7 @@ def removed(ctx: AuditContext) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel on the host, and the driver's parts for it."""
+    """A kernel on the host, and which parts of the driver exist for it."""
 
     version: str
     image: bool  #: whether /boot has an image of the kernel
@@ -152,13 +152,15 @@ def kernels_in(text: str) -> tuple[Kernel, ...]:
 
 
 def booted_next(kernels: Sequence[Kernel], boot_loader: str) -> NextBoot:
-    """Return the next boot's kernel, as far as it is known, from the output of ``BOOT_LOADER``."""
+    """Return the kernel that the host boots next, as far as it is known. ``boot_loader`` is the output of
+    ``BOOT_LOADER``.
+    """
     return next_boot(boot_loader, [kernel.version for kernel in kernels if kernel.image])
 
 
 def lacks_driver(kernel: Kernel, versions: Collection[str], tree: DkmsTree, driver: DriverSection) -> str:
-    """Return why a boot of this kernel would lack the driver; empty if it would not. ``versions``: versions of the
-    driver's libraries.
+    """Return why a boot of ``kernel`` would lack the driver; empty if it would not. ``versions``: versions of the
+    driver's libraries. ``tree``: nvidia's module in DKMS.
     """
     if kernel.module:
         return "" if kernel.module in versions else f"its module is {kernel.module}"
@@ -197,8 +199,8 @@ def next_without_driver(ctx: AuditContext) -> Iterator[str]:
 
 
 def other_kernel(kernels: Sequence[Kernel], boot: NextBoot, running: str) -> Kernel | None:
-    """Return the kernel that boots next; ``None`` if it is the running kernel. Without a known boot loader, the newest
-    kernel is assumed.
+    """Return the kernel that boots next; ``None`` if it is the kernel ``running``. If the boot loader is unknown, the
+    newest kernel is assumed.
     """
     newest = next((kernel.version for kernel in kernels if kernel.image), running)
     taken = boot.kernel or (newest if _numbers(newest) > _numbers(running) else running)
@@ -213,7 +215,7 @@ def initramfs_old(ctx: AuditContext) -> Iterator[str]:
 
 
 def in_initramfs(text: str) -> tuple[str, ...]:
-    """Return the initramfs files with an outdated nvidia module, from the output of ``KERNELS``."""
+    """Return a line for each initramfs file with an outdated nvidia module. ``text`` is the output of ``KERNELS``."""
     files = (line.removeprefix("holds ") for line in text.splitlines() if line.startswith("holds /"))
     return tuple(f"{file} holds an nvidia module, and is older than that on the disk" for file in files)
 
@@ -250,8 +252,8 @@ def given_to_vfio(ctx: AuditContext) -> Iterator[str]:
 
 
 def for_vfio(text: str, cards: Collection[int], boot: NextBoot) -> tuple[str, ...]:
-    """Return the settings that give one of these cards to vfio-pci before the driver is loaded, from the output of
-    ``VFIO`` and the next boot's command line.
+    """Return the settings that give one of the GPUs ``cards`` (PCI device ids) to vfio-pci or pci-stub before the
+    driver is loaded. ``text`` is the output of ``VFIO``; ``boot`` has the next boot's command line.
     """
     lines = [line for line in text.splitlines() if line[:1] == "/"]
     given = [line for line in lines if _gives(line, cards)]
@@ -278,7 +280,7 @@ def removed_by_udev(ctx: AuditContext) -> Iterator[str]:
 
 
 def taking_cards(text: str) -> tuple[str, ...]:
-    """Return the udev rules that remove all cards at each boot, from the output of ``UDEV``."""
+    """Return the udev rules that remove all GPUs at each boot, from ``text``, the output of ``UDEV``."""
     return tuple(line for line in text.splitlines() if _TAKES.search(line) and _of_displays(line))
 
 
@@ -290,7 +292,9 @@ def given_elsewhere(ctx: AuditContext) -> Iterator[str]:
 
 
 def overridden(text: str) -> tuple[str, ...]:
-    """Return the lines that take a card, named by its slot, from the driver at each boot."""
+    """Return the configuration lines that take a GPU, named by its PCI slot, from the driver at each boot. ``text`` is
+    the output of ``UDEV``.
+    """
     lines = text.splitlines()
     cards = {line.removeprefix("card ") for line in lines if line.startswith("card ")}
     named = ((line, {slot[0] for slot in _SLOT.finditer(line.partition(":")[2])}) for line in lines if line[:1] == "/")
@@ -359,7 +363,7 @@ def reboots(ctx: AuditContext) -> Iterator[str]:
 
 
 def _unattended(ctx: AuditContext) -> list[tuple[str, str]]:
-    """Return apt's settings for unattended-upgrades; empty if it is not installed or not enabled."""
+    """Return apt's settings for unattended-upgrades; empty if unattended-upgrades is not installed or not enabled."""
     row = ctx.packages.get("unattended-upgrades")
     matches = (_SETTING.fullmatch(line) for line in ctx.text(UNATTENDED).splitlines())
     settings = [(match[1], match[2]) for match in matches if match]
@@ -376,7 +380,9 @@ def loose_driver(ctx: AuditContext) -> Iterator[str]:
 
 
 def _moving(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the driver packages that a simulated upgrade would change, each with a sentence about the change."""
+    """Yield each driver package that a simulated upgrade would change, with a sentence about the change. ``text`` is
+    the output of ``MOVING``.
+    """
     for match in filter(None, map(_MOVED.fullmatch, text.splitlines())):
         name = match[1]
         if named_like(name, DRIVER_PACKAGES) and not named_like(name, NOT_DRIVER):
@@ -394,7 +400,7 @@ def not_pinned(ctx: AuditContext) -> Iterator[str]:
 
 
 def _numbers(kernel: str) -> tuple[int, ...]:
-    """Return the numbers by which boot loaders sort kernels: 5, 15, 0, 91 for 5.15.0-91-generic."""
+    """Return the numbers in a kernel's version, by which boot loaders sort: 5, 15, 0, 91 for 5.15.0-91-generic."""
     return tuple(int(number[0]) for number in Pattern("[0-9]{1,9}").finditer(kernel))
 
 

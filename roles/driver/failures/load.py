@@ -1,4 +1,4 @@
-"""Signs of a module that is built but not loaded, and of cards that the loaded module does not support."""
+"""Signs that the driver's module is built but not loaded, or that the loaded module does not support a card."""
 
 from __future__ import annotations
 
@@ -101,8 +101,8 @@ def gpu_unsupported(ctx: AuditContext) -> Iterator[str]:
 
 
 def _another_works(ctx: AuditContext, line: str) -> bool:
-    """Return whether nvidia-smi lists a card of the same model as this log line's card. Then the card is faulty, not
-    unsupported (NVIDIA/aicr#1858).
+    """Return whether nvidia-smi lists a card of the model of the card in the log line ``line``. Then the card is
+    faulty, not unsupported (NVIDIA/aicr#1858).
     """
     match = _PCI_ID.search(line)
     others = [device for device in gpu_ids(ctx.facts) if not match or device != int(match[1], 16)]
@@ -183,7 +183,9 @@ def devices_missing(ctx: AuditContext) -> Iterator[str]:
 
 
 def _explained(ctx: AuditContext) -> bool:
-    """Return whether another rule explains why the module found no card: nouveau, no card, or an unsupported card."""
+    """Return whether another rule explains why the module found no card: nouveau holds it, the bus has none, or the
+    driver does not support it.
+    """
     if ctx.text(NOUVEAU).strip() or not _cards(ctx):
         return True
     try:
@@ -198,7 +200,7 @@ def _cards(ctx: AuditContext) -> int:
 
 
 def _listed(ctx: AuditContext) -> int:
-    """Return the number of cards that nvidia-smi lists. Only these have a device file."""
+    """Return the number of cards that nvidia-smi lists. Other cards have no device file."""
     try:
         return len(smi(ctx).gpus)
     except Unread:
@@ -213,8 +215,8 @@ def _lost(ctx: AuditContext) -> bool:
 
 
 def _of_silent_cards(ctx: AuditContext, lines: tuple[str, ...], pattern: Pattern) -> dict[str, str]:
-    """Return PCI slot → log line, for lines that match ``pattern`` and are about a card that nvidia-smi does not
-    describe.
+    """Return PCI slot → log line, for each of ``lines`` that matches ``pattern`` and is about a card that nvidia-smi
+    does not describe.
     """
     try:
         here = {slot(gpu.bus) for gpu in smi(ctx).gpus if gpu.fault != LOST}

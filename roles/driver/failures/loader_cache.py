@@ -1,4 +1,4 @@
-"""Entries for the libraries of CUDA, cuDNN and the driver in the dynamic loader's cache."""
+"""Entries of the dynamic loader's cache for the libraries of CUDA, cuDNN and the driver."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PRELOADED = Pattern(r"/\S*/lib(?:cuda|nvidia-ml)\.so[.0-9]*")
 
 @dataclass(frozen=True, slots=True)
 class Cached:
-    """An entry of the loader's cache. ``real``: its path, with links in the directory part resolved."""
+    """A library in the dynamic loader's cache. ``real``: its path, with links in the directory part resolved."""
 
     name: str
     path: str
@@ -39,7 +39,9 @@ class Cached:
 
 
 def cached(ctx: AuditContext) -> tuple[Cached, ...]:
-    """Return the loader's cache in order. The loader opens the first entry of each name. Raises ``Unread``."""
+    """Return the entries of the loader's cache in order. The loader opens the first entry of each name. Raises
+    ``Unread`` if the cache cannot be read.
+    """
     rows = [line.split("\t") for line in ctx.text(LOADER).splitlines()]
     real = {row[1]: row[2] for row in rows if len(row) == 3 and row[0] == "directory" and row[2].startswith("/")}
     entries = (row for row in rows if len(row) == 3 and row[0] == "entry" and row[2].startswith("/"))
@@ -47,7 +49,9 @@ def cached(ctx: AuditContext) -> tuple[Cached, ...]:
 
 
 def named_by(ctx: AuditContext, entry: Cached) -> str:
-    """Return the end of a sentence with the file that names the entry's directory to ldconfig; else empty."""
+    """Return ``, which FILE names`` with the configuration file that names the directory of ``entry`` to ldconfig;
+    empty if none does.
+    """
     if CONF not in ctx.facts or not ctx.facts[CONF].ok:
         return ""
     rows = (line.partition(":") for line in ctx.facts[CONF].text.splitlines())
@@ -57,7 +61,7 @@ def named_by(ctx: AuditContext, entry: Cached) -> str:
 
 
 def preloaded(ctx: AuditContext) -> Iterator[str]:
-    """Yield the libraries in /etc/ld.so.preload that have names of driver libraries."""
+    """Yield a line for each library in /etc/ld.so.preload that has the name of a driver library."""
     rows = (line.partition(":") for line in ctx.text(CONF).splitlines()) if ctx.answer(CONF).ok else ()
     for file, _, libraries in rows:
         if file == PRELOAD:

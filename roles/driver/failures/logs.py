@@ -1,7 +1,8 @@
-"""Logs of the driver's build and installer on a host, which are read only if the driver differs from the stack.
+"""Signs from logs of the driver's build and installer on a host. The logs are read only if the driver differs from the
+stack.
 
-The order is: DKMS's make.log if the running kernel has no module; the log of the driver role's last failed job; the log
-of NVIDIA's installer, unless a job of the role ended after it.
+The logs are searched in this order: DKMS's make.log if the running kernel has no module; the log of the driver role's
+last failed job; the log of NVIDIA's installer, unless a job of the role ended after it.
 """
 
 from __future__ import annotations
@@ -35,29 +36,29 @@ When = Callable[[AuditContext], bool]
 
 
 def always(ctx: AuditContext) -> bool:  # noqa: ARG001
-    """Return true: the message alone is sufficient."""
+    """Return true, for a rule whose message in the log is sufficient without a further condition."""
     return True
 
 
 def log_cause(ctx: AuditContext) -> tuple[str, str]:
-    """Return the rule whose message is in the driver role's newest log, and the line with the message.
+    """Return the rule whose message is in the driver role's newest log, and the log line with the message.
 
-    Both are empty without a match, or if the driver is as the stack requires. Raises ``Unread``, also while a job runs
-    on the host.
+    Both are empty without a match, or if the driver is as the stack requires. Raises ``Unread`` if a log cannot be
+    read, or while a job runs on the host.
     """
     return logs.log_cause(ctx, LAYER, _texts)
 
 
 def from_log(ctx: AuditContext, name: str) -> Iterator[str]:
     """Yield the line in the driver role's newest log that matches the rule ``name``. Yields nothing if the driver is as
-    the stack requires. Raises ``Unread``.
+    the stack requires. Raises ``Unread`` as ``log_cause`` does.
     """
     return logs.from_log(ctx, LAYER, name, _texts)
 
 
 def in_log(name: str, *, when: When = always, grave: bool = True, provision: bool = False) -> Sign:
-    """Return the sign of a rule for a message that only a log contains. The log counts while the driver differs from
-    the stack.
+    """Return the sign of the rule ``name``, whose message only a log contains. The sign applies if ``when`` holds and
+    the driver differs from the stack.
     """
 
     def seen(ctx: AuditContext) -> Iterator[str]:
@@ -72,7 +73,9 @@ def in_log(name: str, *, when: When = always, grave: bool = True, provision: boo
 
 
 def _texts(ctx: AuditContext, role: str) -> Iterator[tuple[str, str]]:
-    """Yield the role's logs, newest and most precise first, each with the name of the rule for other messages."""
+    """Yield the texts of the role's logs, the most precise first, each with the rule for messages that no other rule
+    covers; empty: none.
+    """
     if errors := build_errors(ctx):
         yield "\n".join(errors), BUILD_FAILED
     yield from logs.last_job(ctx, role)
@@ -80,6 +83,8 @@ def _texts(ctx: AuditContext, role: str) -> Iterator[tuple[str, str]]:
 
 
 def _installers(log: str, version: str) -> str:
-    """Return the installer's log from its first error on; empty if it succeeded or installed another version."""
+    """Return ``log``, the installer's log, from its first error on; empty if the installation succeeded or was of
+    another version than ``version``.
+    """
     of, _, _ = log.removeprefix(_VERSION).partition("\n") if log.startswith(_VERSION) else (version, "", "")
     return "" if of.strip() != version or _COMPLETE in log or "ERROR: " not in log else log[log.index("ERROR: ") :]

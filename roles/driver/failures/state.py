@@ -1,4 +1,6 @@
-"""Facts that several signs of the driver share: DKMS's tree, missing builds, incompatibilities, kernel messages."""
+"""Facts that several failure signs of the driver share: DKMS's tree, missing builds, incompatibilities, kernel
+messages.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ _ERROR = Pattern(r"error ([\w.+~-]{1,60}) (.*)")
 
 @dataclass(frozen=True, slots=True)
 class DkmsTree:
-    """State of nvidia's module in DKMS."""
+    """State of nvidia's kernel module in DKMS's tree on a host."""
 
     versions: tuple[str, ...]
     built: frozenset[tuple[str, str]]
@@ -53,24 +55,24 @@ class DkmsTree:
 
 @once
 def driver_of(ctx: AuditContext) -> DriverState:
-    """Return the state of the host's driver. Raises ``Unread``."""
+    """Return the state of the host's driver. Raises ``Unread`` if its probe was not answered."""
     return DriverState.read(ctx.text(installed_by(ctx).state_probe))
 
 
 def installed_by(ctx: AuditContext) -> NvidiaRunfile | NvidiaPackages:
-    """Return the role's resource that installs the stack's driver. Raises ``Unread``."""
+    """Return the resource of the role ``driver`` that installs the stack's driver. Raises ``Unread`` if none does."""
     if ctx.section(DriverSection).packages:
         return wanted(ctx, "driver", NvidiaPackages)
     return wanted(ctx, "driver", NvidiaRunfile)
 
 
 def dkms_tree(ctx: AuditContext) -> DkmsTree:
-    """Return the state of nvidia's module in DKMS on the host. Raises ``Unread``."""
+    """Return the state of nvidia's module in DKMS on the host. Raises ``Unread`` if ``DKMS_TREE`` was not answered."""
     return read_tree(ctx.text(DKMS_TREE))
 
 
 def read_tree(text: str) -> DkmsTree:
-    """Parse the output of ``DKMS_TREE``."""
+    """Parse ``text``, the output of ``DKMS_TREE``."""
     lines = text.splitlines()
     return DkmsTree(
         tuple(match[1] for line in lines if (match := _TREE.fullmatch(line))),
@@ -85,12 +87,12 @@ def read_tree(text: str) -> DkmsTree:
 
 
 def wanted_version(ctx: AuditContext) -> str:
-    """Return the version of the stack's driver."""
+    """Return the driver version that the stack requires."""
     return ctx.section(DriverSection).version
 
 
 def running_kernel(ctx: AuditContext) -> str:
-    """Return the running kernel's release. Raises ``Unread`` if the output is not a kernel version."""
+    """Return the running kernel's release. Raises ``Unread`` if ``uname -r`` did not print a kernel version."""
     kernel = ctx.text(UNAME).strip().partition(" ")[0]
     if not Pattern(r"[0-9][\w.+~-]{0,99}").fullmatch(kernel):
         raise Unread("the command uname -r printed no kernel version")
@@ -98,26 +100,30 @@ def running_kernel(ctx: AuditContext) -> str:
 
 
 def foreign(ctx: AuditContext) -> tuple[str, ...]:
-    """Return the packages of another driver. They explain any problem with the stack's driver. Raises ``Unread``."""
+    """Return the installed packages of another driver, which explain any problem with the stack's driver. Raises
+    ``Unread`` if dpkg's list was not read.
+    """
     ctx.require(DPKG)
     return driver_packages(ctx.facts, ctx.section(DriverSection).kept)
 
 
 def ours(ctx: AuditContext) -> DriverState | None:
-    """Return the driver's state; ``None`` if the host has no driver, or packages of another driver. Raises
-    ``Unread``.
+    """Return the driver's state; ``None`` if the host has no driver, or has packages of another driver. Raises
+    ``Unread`` if a probe was not answered.
     """
     state = driver_of(ctx)
     return None if state.absent or foreign(ctx) else state
 
 
 def library_versions(state: DriverState) -> tuple[str, ...]:
-    """Return the versions in the file names of the driver's libraries."""
+    """Return the versions in the file names of the driver's libraries in ``state``."""
     return tuple(path.rpartition("/")[2].partition(".so.")[2] for path in state.libraries)
 
 
 def unbuilt(ctx: AuditContext) -> bool:
-    """Return whether the driver's libraries and programs are installed without a module for the running kernel."""
+    """Return whether a driver is installed whose module for the running kernel is missing, or has another version than
+    the stack's although the libraries have the stack's version.
+    """
     state = driver_of(ctx)
     if state.absent:
         return False
@@ -125,7 +131,9 @@ def unbuilt(ctx: AuditContext) -> bool:
 
 
 def build_errors(ctx: AuditContext) -> tuple[str, ...]:
-    """Return the compiler's messages of a failed build of the stack's module for the running kernel."""
+    """Return the compiler's messages of the failed build of the stack's module for the running kernel; empty without
+    such a failure.
+    """
     tree, version = dkms_tree(ctx), wanted_version(ctx)
     if not unbuilt(ctx) or (version, running_kernel(ctx)) not in tree.failed:
         return ()
@@ -133,7 +141,9 @@ def build_errors(ctx: AuditContext) -> tuple[str, ...]:
 
 
 def unfit(ctx: AuditContext, rule: str) -> tuple[str, ...]:
-    """Return why the compatibility rule ``rule`` refuses the host; empty if it does not."""
+    """Return why the compatibility rule ``rule`` rejects the host for its stack, as lines of text; empty if it does
+    not.
+    """
     for probe in HOST_PROBES:
         ctx.require(probe)
     running_kernel(ctx)  # `running_kernel` raises Unread if the kernel is unknown
@@ -148,9 +158,10 @@ def _misfits(stack: Stack, rules: tuple[RoleRules, ...], facts: Facts) -> tuple[
 
 
 def since_boot(ctx: AuditContext) -> Iterator[KernelLine]:
-    """Yield the kernel's log lines since the module was last loaded, else since the boot.
+    """Yield the kernel's log lines since the last load of the driver's module, or since the boot if there was no load.
 
-    Lines without a time are left out, because they may be older. Raises ``Unread``.
+    Lines without a time are left out, because they may be older. Raises ``Unread`` if the log or the boot time cannot
+    be read.
     """
     lines = kernel_log(ctx)
     begin = max(loaded_at(lines) or _booted(ctx), _booted(ctx))
@@ -158,14 +169,16 @@ def since_boot(ctx: AuditContext) -> Iterator[KernelLine]:
 
 
 def matching(ctx: AuditContext, pattern: str) -> tuple[str, ...]:
-    """Return the different kernel log lines that match ``pattern`` since the last load or boot. Raises ``Unread``."""
+    """Return the different kernel log lines that match ``pattern`` since the module's last load, else since the boot.
+    Raises ``Unread`` as ``since_boot`` does.
+    """
     sought = Pattern(pattern)
     return tuple(dict.fromkeys(line.text for line in since_boot(ctx) if sought.search(line.text)))
 
 
 def said_since_boot(ctx: AuditContext, pattern: str) -> tuple[str, ...]:
-    """Return the lines that ``matching`` returns; empty if the log cannot be read. For messages that only support other
-    evidence.
+    """Return the lines that ``matching`` returns; empty if the log cannot be read. Use it for messages that only
+    support other evidence.
     """
     try:
         return matching(ctx, pattern)

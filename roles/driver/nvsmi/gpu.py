@@ -1,6 +1,6 @@
-"""A ``<gpu>`` element of nvidia-smi's XML as a ``Gpu``, for all driver generations.
+"""Parser of a ``<gpu>`` element of nvidia-smi's XML into a ``Gpu``, for all driver generations.
 
-Each reader tries the newest name of an element first:
+For each value, the newest name of its XML element is tried first:
 
 - R535 renamed ``clocks_throttle_reasons`` to ``clocks_event_reasons`` and ``power_readings`` to
   ``gpu_power_readings``;
@@ -47,7 +47,7 @@ _RETIRED = "retired_pages/%s/retired_count"
 
 
 def read_gpu(index: int, gpu: Element) -> Gpu:
-    """Return the GPU in this element, the ``index``-th of the report. Unreadable values are unknown."""
+    """Return the GPU in ``gpu``, the report's element number ``index``. Values that cannot be parsed are unknown."""
     now, slowdown, maximum, margin = _temperatures(gpu.find("temperature"))
     mig = yes(gpu, "mig_mode/current_mig")
     fabric, fabric_state, clique = _fabric(gpu.find("fabric"))
@@ -106,8 +106,8 @@ _FABRIC_STATES = {"Not Started", "In Progress", "Completed"}
 
 
 def _fabric(part: Element | None) -> tuple[bool | None, str, str]:
-    """Return whether the GPU joined its fabric, nvidia-smi's text for the state, and the GPU's clique (its group of
-    GPUs connected by NVLink).
+    """Return whether the GPU joined its fabric (the GPUs connected by NVLink switches), nvidia-smi's text for the
+    state, and the GPU's clique (a group of GPUs in the fabric).
 
     GPUs without a fabric, and GPUs before Hopper, have no value (``N/A``).
     """
@@ -136,7 +136,9 @@ def _sram_uncorrectable(counts: Element) -> int | None:
 
 
 def _ecc_by_bits(single: Element | None, double: Element | None) -> EccCounts:
-    """Return the ECC counts from the layout before Turing. Errors in device memory count as DRAM, others as SRAM."""
+    """Return the ECC error counts from the XML layout for GPUs before Turing. Errors in device memory count as DRAM,
+    others as SRAM.
+    """
 
     def both(path: str) -> tuple[int | None, int | None]:
         return count(single, path), count(double, path)
@@ -157,7 +159,8 @@ def _ecc_by_bits(single: Element | None, double: Element | None) -> EccCounts:
 
 
 def _temperatures(part: Element | None) -> tuple[int | None, int | None, int | None, int | None]:
-    """Return the temperature, the slowdown and shutdown thresholds, and the distance from the limit.
+    """Return the GPU's temperature, its slowdown and shutdown thresholds, and the distance of the temperature from the
+    limit (T.Limit).
 
     If the report has only T.Limit distances, a threshold is ``current temperature + (current distance - distance at the
     threshold)``, which may be off by a degree or two.
@@ -217,8 +220,8 @@ def _processes(gpu: Element) -> Iterator[GpuProcess]:
 
 
 def _fault(gpu: Element) -> str:
-    """Return the error text that the driver reports in place of values; else empty. Process names are ignored, because
-    they can be any text.
+    """Return the error text that the driver reports for the GPU in place of values; else empty. Process names are
+    ignored, because they can be any text.
     """
     parts = (part for part in gpu if part.tag not in ("processes", "accounted_processes"))
     words = {raw(element).lower() for part in parts for element in part.iter()}

@@ -1,4 +1,4 @@
-"""nvidia-smi's report, for all driver generations, with NVLinks from ``nvidia-smi nvlink --status``.
+"""Parser of nvidia-smi's report, for all driver generations, with NVLinks from ``nvidia-smi nvlink --status``.
 
 The status has a line for each GPU, such as ``GPU 0: Tesla V100-SXM2-32GB (UUID: GPU-…)``, and then a line for each of
 its links: ``Link 0: 25.781 GB/s`` or ``Link 3: <inactive>``. Without such lines, the links are unknown. If the status
@@ -37,7 +37,7 @@ _LINK = re.compile(r"Link ([0-9]{1,2}): *(?:([0-9]{1,6}(?:\.[0-9]{1,6})?) ?[GM]B
 
 
 def with_links(gpus: Sequence[Gpu], status: str) -> tuple[Gpu, ...]:
-    """Return the GPUs with their links from ``status``, matched by UUID, else by index."""
+    """Return ``gpus`` with their NVLinks from ``status``, matched by UUID, else by index."""
     links, down = _read(status)
     known = [replace(gpu, links=links.get(gpu.uuid) or links.get(str(gpu.index), ())) for gpu in gpus]
     most: dict[str, tuple[GpuLink, ...]] = {}
@@ -52,7 +52,9 @@ def with_links(gpus: Sequence[Gpu], status: str) -> tuple[Gpu, ...]:
 
 
 def _read(status: str) -> tuple[Mapping[str, tuple[GpuLink, ...]], frozenset[str]]:
-    """Return the links by GPU, and the GPUs whose links are all inactive. A GPU's key is its UUID, else its index."""
+    """Return the NVLinks in ``status`` by GPU, and the GPUs whose links are all inactive. A GPU's key is its UUID, else
+    its index.
+    """
     cards: dict[str, dict[int, bool]] = {}
     down: set[str] = set()
     name = ""
@@ -107,7 +109,9 @@ class GpuReport:
 
 
 def read_report(xml: str, links: str = "") -> GpuReport:
-    """Parse nvidia-smi's XML report and its NVLink status. Raises ``ValueError`` if ``xml`` is not such a report."""
+    """Parse ``xml``, nvidia-smi's report, and ``links``, its NVLink status. Raises ``ValueError`` if ``xml`` is no
+    report.
+    """
     root, notices = _open(xml)
     gpus = [read_gpu(index, gpu) for index, gpu in enumerate(root.findall("gpu")[:MAX_GPUS])]
     return GpuReport(
@@ -140,7 +144,7 @@ def _open(text: str) -> tuple[Element, tuple[str, ...]]:
 
 
 def _parsed(xml: str) -> Element:
-    """Return the root element. A DTD is never fetched, and a document that declares entities is rejected."""
+    """Return the root element of ``xml``. A DTD is never fetched, and a document that declares entities is rejected."""
     sound = _PROCESS_NAME.sub(_escaped, _NO_XML.sub("\ufffd", xml))
     try:
         return fromstring(sound, forbid_dtd=False, forbid_entities=True, forbid_external=True)
@@ -151,14 +155,14 @@ def _parsed(xml: str) -> Element:
 
 
 def _escaped(line: re.Match[str]) -> str:
-    """Return a report line with its process name escaped, because nvidia-smi may print it unescaped (cwltool pull
-    request 1910).
+    """Return the report line in ``line`` with its process name escaped for XML, because nvidia-smi may print it
+    unescaped (cwltool pull request 1910).
     """
     name = _BARE_AMPERSAND.sub("&amp;", line[2]).replace("<", "&lt;").replace(">", "&gt;")
     return line[1] + name + line[3]
 
 
 def _glimpse(text: str) -> str:
-    """Return the first 80 printable characters of a text, for error messages."""
+    """Return the first 80 printable characters of ``text``, for error messages."""
     words = " ".join(text[:4096].split())[:80]
     return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in words)

@@ -1,4 +1,6 @@
-"""Proofs of GPUs through their driver: NUMA placement, DCGM's diagnosis, and a limit for their temperature."""
+"""Proofs (tests) of a host's GPUs through their driver: NUMA placement, DCGM's diagnosis, and a limit for their
+temperature.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ WATCH = Watch(sh_file(__file__, "watch.sh", margin=MARGIN, otherwise=OTHERWISE))
 
 
 def proofs(_variables: Driver, _ctx: RoleContext) -> tuple[Proof, ...]:
-    """Return the proofs of the GPUs' NUMA nodes, and DCGM's diagnosis."""
+    """Return the driver's proofs: the NUMA nodes of the GPUs, and DCGM's diagnosis."""
     placement = Program("placement.sh", sh_file(__file__, "placement.sh"), interpreter=("sh",))
     text = Path(__file__).with_name("diagnostics.py").read_text("utf-8")
     diagnostics = Program("diagnostics.py", text, interpreter=("python3",), arguments={"level": LEVEL})

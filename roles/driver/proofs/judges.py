@@ -1,4 +1,4 @@
-"""Findings from DCGM's diagnosis and from the GPUs' NUMA nodes."""
+"""Judges, which derive findings from DCGM's diagnosis and from the GPUs' NUMA nodes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from hostwright.standard.roles.driver.gpus import same_model
 
 
 def diagnostics(measured: Measurements, _expected: Expected) -> tuple[ProofFinding, ...]:
-    """Return findings about DCGM tests that did not pass. Warnings are notes, even for passed tests, because DCGM could
-    not run the whole test (NVIDIA/DCGM#284).
+    """Return findings about tests of DCGM that did not pass. A warning is only a note, even for a passed test, because
+    DCGM could not run the whole test (NVIDIA/DCGM#284).
     """
     results = [one for one in measured if one.name.startswith("dcgm ") and not one.name.endswith(" warning")]
     warnings = {(one.name, one.device): f": {one.value}" for one in measured if one.name.endswith(" warning")}
@@ -28,7 +28,7 @@ def diagnostics(measured: Measurements, _expected: Expected) -> tuple[ProofFindi
 
 def placement(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
     """Return findings about GPUs whose model differs from the inventory's. On hosts with several NUMA nodes, also
-    return notes about GPUs whose data crosses to another processor.
+    return notes about GPUs whose data may cross to another processor.
     """
     far = tuple(_far(measured)) if (measured.number("numa nodes") or 0) > 1 else ()
     return (*_others(expected), *far)

@@ -1,1 +1,1 @@
-"""Resources that only the driver role uses."""
+"""Resources (desired states of a host) that only the driver role uses."""

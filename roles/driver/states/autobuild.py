@@ -16,7 +16,8 @@ grep -q ^AUTOINSTALL= %s || sed -i '$a AUTOINSTALL="yes"' %s
 
 @dataclass(frozen=True, slots=True)
 class AutoBuild(Resource):
-    """``AUTOINSTALL="yes"`` in this driver version's ``dkms.conf``: DKMS builds the module for each new kernel.
+    """``AUTOINSTALL="yes"`` is in the ``dkms.conf`` of this driver version, so that DKMS builds the module for each new
+    kernel.
 
     Files that an operator wrote below ``/etc/dkms`` take precedence; the doctor reports them
     (``dkms-not-for-next-kernel``).

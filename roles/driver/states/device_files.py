@@ -29,7 +29,7 @@ _ACCESS = "/dev/nvidia-caps/nvidia-cap"
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """An expected device file; ``major`` is empty if unknown."""
+    """A device file that the driver should have. ``major``: its major device number; empty if unknown."""
 
     path: str
     major: str
@@ -37,7 +37,9 @@ class _File:
     mode: int | None = None  #: required mode of the device file; ``None``: any mode
 
     def flaw(self, listed: dict[str, tuple[str, str, str]]) -> str:
-        """Return what is wrong with this file; else empty. ``listed``: the files found below /dev."""
+        """Return how this device file differs from the expected one; empty if it does not. ``listed``: path → mode,
+        major and minor number of the files found below /dev.
+        """
         if self.path not in listed:
             return f"no {self.path}"
         mode, major, minor = listed[self.path]
@@ -52,10 +54,10 @@ class _File:
 
 @dataclass(frozen=True, slots=True)
 class DeviceFiles(Resource):
-    """The device files of the loaded driver, each with its number and mode.
+    """The device files of the loaded driver exist, each with its number and mode.
 
-    If nvidia-modprobe is setuid, it creates files on first use. Then the file of nvidia-modeset and both files of
-    nvidia-uvm may be missing. With ``NVreg_ModifyDeviceFiles=0``, this resource changes nothing.
+    If nvidia-modprobe is setuid, it creates device files on first use. Then the file of nvidia-modeset and both files
+    of nvidia-uvm may be missing. With ``NVreg_ModifyDeviceFiles=0``, this resource changes nothing.
     """
 
     def probes(self) -> tuple[Probe, ...]:
@@ -80,7 +82,7 @@ if command -v nvidia-ctk >/dev/null; then nvidia-ctk system create-dev-char-syml
 
 
 def device_flaws(facts: Facts) -> tuple[str, ...]:
-    """Return the faults of the driver's device files, as ``no PATH`` or ``PATH is …``."""
+    """Return the faults of the driver's device files, each as ``no PATH`` or ``PATH is …`` or ``PATH has …``."""
     text = facts[DEVICES].text
     rows = [line.partition(" ")[::2] for line in text.splitlines()]
     if ("ModifyDeviceFiles:", "0") in rows:
@@ -116,7 +118,7 @@ def _wanted(rows: list[tuple[str, str]], listed: dict[str, tuple[str, str, str]]
 
 @dataclass(frozen=True, slots=True)
 class DeviceLinks(Resource):
-    """A link in ``/dev/char`` to each of the driver's device files.
+    """A link in ``/dev/char`` exists to each of the driver's device files.
 
     systemd resolves a container's device rules through these links when it reloads its units. Without the links,
     ``systemctl daemon-reload`` removes the GPUs from running containers (nvidia-container-toolkit#48).

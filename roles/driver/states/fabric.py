@@ -57,7 +57,7 @@ _ROW = Pattern(r"(?:nvswitch|bridge) [0-9A-Za-z:.]{1,16}")
 
 
 class Fabric(StrEnum):
-    """Kind of connection between the GPUs of a host."""
+    """Kind of NVLink connection between the GPUs of a host."""
 
     NONE = "none"  #: no NVLink connection, or only bridges between pairs of GPUs
     SWITCHES = "switches"  #: NVSwitches on the host's PCI bus
@@ -70,12 +70,12 @@ MANAGED = (Fabric.SWITCHES, Fabric.NVLINK5)
 
 
 def nvswitches(facts: Facts) -> int:
-    """Return the number of NVSwitches: NVIDIA's bridge devices of class 0x0680 on the PCI bus."""
+    """Return the number of the host's NVSwitches: NVIDIA's bridge devices of class 0x0680 on the PCI bus."""
     return sum(1 for device in pci_devices(facts) if device.vendor == NVIDIA and device.kind >> 8 == 0x0680)
 
 
 def fabric_of(facts: Facts) -> Fabric:
-    """Return the kind of connection between the GPUs of this host. Reads ``PCI`` and ``FABRIC``."""
+    """Return the kind of connection between the host's GPUs. Reads the probes ``PCI`` and ``FABRIC`` in ``facts``."""
     found = {line.partition(" ")[0] for line in facts[FABRIC].text.splitlines() if _ROW.fullmatch(line)}
     if RACK_CARDS.intersection(gpu_ids(facts)):
         return Fabric.RACK
@@ -85,13 +85,15 @@ def fabric_of(facts: Facts) -> Fabric:
 
 
 def _lines(kind: str, facts: Facts) -> tuple[str, ...]:
-    """Return the modules in the rows of ``kind``: ``lacks`` (not loaded) or ``missing`` (not on disk)."""
+    """Return the ``BRIDGE_MODULES`` that the output of ``FABRIC`` lists as ``kind``: ``lacks`` (not loaded) or
+    ``missing`` (not on disk).
+    """
     lines = facts[FABRIC].text.splitlines()
     return tuple(name for name in BRIDGE_MODULES if f"{kind} {name}" in lines)
 
 
 def modules_lacking(facts: Facts) -> tuple[str, ...]:
-    """Return the modules of an NVLink 5 board that are not loaded. Reads ``FABRIC``."""
+    """Return the kernel modules for an NVLink 5 board that are not loaded. Reads the probe ``FABRIC``."""
     return _lines("lacks", facts)
 
 
@@ -121,7 +123,7 @@ class HasNvSwitch(Condition):
 
 @dataclass(frozen=True, slots=True)
 class BridgeModules(Resource):
-    """The modules for the bridges of an NVLink 5 board are loaded.
+    """The kernel modules for the ConnectX bridges of an NVLink 5 board are loaded.
 
     On Ubuntu, a missing module is installed with the running kernel's ``linux-modules-extra``.
     """
@@ -149,7 +151,10 @@ class BridgeModules(Resource):
 
 @dataclass(frozen=True, slots=True)
 class SubnetManagerNamed(Resource):
-    """The stack names a subnet manager, which connects the GPUs of an NVLink 5 board. CUDA fails without it."""
+    """The stack names a subnet manager, without which CUDA fails on an NVLink 5 board.
+
+    This resource always refuses the host, because the role yields it only if the stack names no subnet manager.
+    """
 
     driver: str
 
@@ -170,7 +175,7 @@ class SubnetManagerNamed(Resource):
 
 @dataclass(frozen=True, slots=True)
 class ImexChannel(Resource):
-    """The device file of the first IMEX channel, through which the nodes of a rack share memory.
+    """The device file of the first IMEX channel, through which the nodes of a rack share GPU memory.
 
     The driver creates the file when it is loaded, but only with the option ``NVreg_CreateImexChannel0``.
     """
@@ -189,7 +194,7 @@ class ImexChannel(Resource):
 
 
 def before_the_driver(wanted: DriverSection) -> Iterator[Resource]:
-    """Yield the options to configure before the driver's module is loaded."""
+    """Yield the files of module options that must exist before the driver's module is loaded."""
     if wanted.imex:
         text = "# Written by Hostwright. Programs that share memory with other nodes of the rack open channel 0.\n"
         option = f"{text}options nvidia NVreg_CreateImexChannel0=1\n"
@@ -198,7 +203,7 @@ def before_the_driver(wanted: DriverSection) -> Iterator[Resource]:
 
 def fabric_states(ctx: RoleContext, wanted: DriverSection, nodes: tuple[str, ...], driver: Loadable) -> Iterator[When]:
     """Yield the resources for the host's GPU connection: Fabric Manager for switches, the subnet manager for NVLink 5,
-    IMEX for racks.
+    IMEX for racks. ``nodes``: addresses of the rack's nodes.
     """
     if wanted.fabric_manager:  # without Fabric Manager, CUDA fails on an HGX board (error 802)
         yield from (When(JoinedBy(Fabric.NVLINK5), one) for one in _bridged(ctx, wanted, wanted.fabric_manager))
@@ -216,7 +221,9 @@ def fabric_states(ctx: RoleContext, wanted: DriverSection, nodes: tuple[str, ...
 
 
 def _bridged(ctx: RoleContext, wanted: DriverSection, manager: FabricManager) -> Iterator[Resource]:
-    """Yield the resources that Fabric Manager needs on an NVLink 5 board; its unit starts the subnet manager."""
+    """Yield the resources that Fabric Manager needs on an NVLink 5 board. Fabric Manager's unit starts the subnet
+    manager.
+    """
     if manager.subnet_manager is None:
         yield SubnetManagerNamed(wanted.version)
         return
@@ -229,8 +236,8 @@ def _bridged(ctx: RoleContext, wanted: DriverSection, manager: FabricManager) ->
 
 
 def _package(stack: Stack, wanted: DriverSection, part: DriverPart, name: str, unit: str) -> Iterator[Resource]:
-    """Yield the package ``name``, from its ``.deb`` or the driver's source, and a restart of ``unit`` after its
-    upgrade.
+    """Yield the package ``name`` of ``part``, from its ``.deb`` or from the source of the driver's packages, and a
+    restart of ``unit`` after its upgrade.
     """
     if part.artifact:
         yield DebFile(stack.artifact(part.artifact), name, part.version, unit)

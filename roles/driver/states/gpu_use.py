@@ -1,4 +1,4 @@
-"""A host's GPUs, their users, and reasons not to disturb the host, such as a display."""
+"""A host's GPUs, the users of these GPUs, and reasons not to disturb the host, such as a display."""
 
 from __future__ import annotations
 
@@ -89,16 +89,16 @@ _CONTAINER = Pattern(
 
 
 def display(facts: Facts) -> str:
-    """Return the name of the host's display manager or X server; empty without one."""
+    """Return the names of the host's display managers and X servers; empty without one."""
     return ", ".join(facts[DISPLAY].strip().splitlines())
 
 
 def users(facts: Facts) -> tuple[str, ...]:
-    """Return the users of the GPUs, as text: ``python3 train.py (4711)``, ``train.service (4712)``, ``container
-    3f2a1b2c3d4e (pid 812) web``, ``jupyter.service of ops (4713)``.
+    """Return descriptions of the programs that use the GPUs: ``python3 train.py (4711)``, ``train.service (4712)``,
+    ``container 3f2a1b2c3d4e (pid 812) web``, ``jupyter.service of ops (4713)``.
 
-    Services that can be stopped are left out. For a process in a container or a unit, the container or the unit is
-    listed.
+    The driver's own services (``OUR_SERVICES``) are left out. For a process in a container or a unit, the container or
+    the unit is listed.
     """
     rows = (row for line in facts[HOLDERS].text.split("\n") if len(row := line.split(" ", 2)) == 3)
     ours = {f"{name}.service" for name in OUR_SERVICES}
@@ -114,7 +114,9 @@ def users(facts: Facts) -> tuple[str, ...]:
 
 
 def _unit(text: str) -> str:
-    """Return the text for a process's unit, of the system or of a user; empty outside a unit."""
+    """Return the description of a process's unit, which is of the system or of a user; empty outside a unit. ``text``
+    is the unit in the output of ``HOLDERS``.
+    """
     unit = text.rpartition("/")[2]
     return f"{unit}{_person(text)}" if _UNIT.fullmatch(unit) and ("/" not in text or _person(text)) else ""
 
@@ -125,13 +127,17 @@ def _person(text: str) -> str:
 
 
 def _container(match: Match) -> str:
-    """Return the text for a container. It begins like the texts of the probes that identify the container's owner."""
+    """Return the description of a container. It begins like the descriptions from other probes, which identify the
+    container's owner.
+    """
     names = [one for one in (match["id"], match["called"]) if one != "-"] or [f"of {match['name']}"]
     return " ".join((f"container {names[0]} (pid {match['first']})", *names[1:]))
 
 
 def unsigned_refused(facts: Facts) -> str:
-    """Return why a module from DKMS would not load, and what the operator must do; empty if it would load."""
+    """Return why the kernel would reject a module built by DKMS under Secure Boot, and what the operator must do; empty
+    if it would not.
+    """
     state, _, key = facts[SECURE_BOOT].strip().partition(" ")
     if state not in ("on", "made", "pending"):
         return ""
@@ -148,8 +154,8 @@ def unsigned_refused(facts: Facts) -> str:
 
 
 def signing_key(facts: Facts) -> tuple[str, str]:
-    """Return the private key and the certificate with which DKMS signs modules; both empty unless Secure Boot is on and
-    the certificate is enrolled. Reads ``SECURE_BOOT``.
+    """Return the paths of the private key and the certificate with which DKMS signs modules. Both are empty unless
+    Secure Boot is on and the certificate is enrolled.
     """
     state, _, certificate = facts[SECURE_BOOT].strip().partition(" ")
     known = state == "enrolled" and certificate in _KEYS
@@ -162,13 +168,13 @@ def gpu_ids(facts: Facts) -> tuple[int, ...]:
 
 
 def has_cards(root_run: Callable[[str], Any]) -> bool:
-    """Return whether the PCI bus has a GPU. A host check that needs a GPU returns ``no_gpu()`` without one."""
+    """Return whether the PCI bus has an NVIDIA GPU. A host check that needs a GPU returns ``no_gpu()`` without one."""
     return bool(gpu_ids(Facts({PCI: Answer(0, root_run(PCI.script).stdout)})))
 
 
 @dataclass(frozen=True, slots=True)
 class GpuPresent(Resource):
-    """An NVIDIA GPU on the PCI bus. Without one, the role refuses the host."""
+    """An NVIDIA GPU is on the PCI bus. Without one, the role refuses the host."""
 
     def probes(self) -> tuple[Probe, ...]:
         return (PCI,)
@@ -189,7 +195,7 @@ class GpuPresent(Resource):
 
 @dataclass(frozen=True, slots=True)
 class AllGpusPresent(Resource):
-    """All NVIDIA GPUs that the inventory counts, on the PCI bus. Missing GPUs are only reported."""
+    """All NVIDIA GPUs that the inventory counts are on the PCI bus. Missing GPUs are only reported."""
 
     number: int  #: number of the host's GPUs in the inventory (``hostwright_gpus``)
 
@@ -226,5 +232,7 @@ class ReloadTakesGpus(Condition):
 
 
 def reloading(resource: Resource) -> Disturbing:
-    """Return the resource as one that disturbs running work, because its steps reload systemd."""
+    """Return ``resource``, whose steps reload systemd, as a resource that disturbs running work if a reload removes
+    GPUs from containers.
+    """
     return Disturbing(resource, "reloads systemd, which takes the GPUs from containers", ReloadTakesGpus())

@@ -16,8 +16,8 @@ NOUVEAU = Probe(
 
 
 def boots_first(facts: Facts) -> bool:
-    """Return whether the host must reboot before the module is built or loaded: nouveau holds a GPU, or the running
-    kernel's files were removed. Reads ``NOUVEAU`` and ``KERNEL_GONE``.
+    """Return whether the host must reboot before the driver's module can be built or loaded: nouveau or nova holds a
+    GPU, or the running kernel's files were removed. Reads ``NOUVEAU`` and ``KERNEL_GONE``.
     """
     return bool(facts[NOUVEAU].strip() or facts[KERNEL_GONE].strip())
 

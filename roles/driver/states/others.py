@@ -1,4 +1,4 @@
-"""Other drivers, such as nouveau, which the driver role removes."""
+"""Resources that keep other drivers, such as nouveau, away from a host with the driver role."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ DRIVER_LOADED = Probe(sh("test -d %s", _MODULE), part=passes.directory(_MODULE))
 
 
 def no_other_driver(ctx: RoleContext) -> Iterator[Resource]:
-    """Yield the states that keep other drivers away: apt pins, removed packages, nouveau and blocked modules."""
+    """Yield the resources that keep other drivers away: apt pins, removed packages, blocked nouveau, and no line that
+    blocks nvidia's modules.
+    """
     section = ctx.section(DriverSection)
     # The pattern "libnvidia-*" would also match the container toolkit's library.
     pinned = [name for name in DRIVER_PACKAGES if name != "libnvidia-*"]

@@ -59,7 +59,8 @@ def sources(section: DriverSection, stack: Stack) -> Iterator[Resource]:
 
 @dataclass(frozen=True, slots=True)
 class NvidiaPackages(Resource):
-    """These driver packages, each at its exact version and held; their module built for the running kernel and loaded.
+    """The driver packages ``packages`` are installed at their exact versions and held, and their module is built for
+    the running kernel and loaded.
 
     ``force`` and ``allowed`` are as in ``NvidiaRunfile``. Without ``force``, a host with a display is refused if a
     loaded module must be unloaded.
@@ -80,13 +81,15 @@ class NvidiaPackages(Resource):
         return Debs(self.packages, hold=True, source=self.source, mirror=self.mirror)
 
     def _modules(self, facts: Facts) -> tuple[str, ...]:
-        """Return the packages of the precompiled module for the running kernel."""
+        """Return the names of the packages with the precompiled module for the running kernel; empty without such a
+        module.
+        """
         kernel = facts[UNAME].text.strip().partition(" ")[0] if UNAME in facts else ""
         return tuple(f"{name}-{kernel}" for name in self.precompiled) if kernel else ()
 
     @property
     def state_probe(self) -> Probe:
-        """Probe for the module and libraries on the host; ``DriverState`` parses its output."""
+        """Probe for the driver's module and libraries on the host. ``DriverState`` parses its output."""
         return Probe(sh_file(__file__, "sh/packaged.sh", version=self.version, libraries=LIBRARIES), root=True)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -105,11 +108,13 @@ class NvidiaPackages(Resource):
         return self._installed(state, facts)
 
     def _installed(self, state: DriverState, facts: Facts) -> Planned | None:
-        """Plan the steps that remain on a host whose packages are installed and held."""
+        """Plan the steps that remain after the packages are installed and held: repair links or the module, load it."""
         return self._links(state, facts) or self._module(state, facts) or self._loaded(state, facts)
 
     def _install(self, change: Change, state: DriverState, facts: Facts) -> Planned:
-        """Plan the installation, before which the module is unloaded. Setting only holds disturbs no running work."""
+        """Return ``change``, the installation of the packages, with steps that unload the old module before it and load
+        the new one after it. Setting only holds disturbs no running work.
+        """
         table = dpkg_table(facts)
         words = [word.partition("=")[::2] for word in (*self.packages, *self._modules(facts))]
         if all((row := table.get(name)) and row.present and version in {"", row.version} for name, version in words):
@@ -138,12 +143,12 @@ class NvidiaPackages(Resource):
         )
 
     def _unsigned(self, facts: Facts) -> str:
-        """Return why Secure Boot would reject the module; empty if it would not."""
+        """Return why Secure Boot would reject the module that DKMS builds; empty if it would not."""
         built = any(named_like(word.partition("=")[0], ("*-dkms", "nvidia-dkms-*")) for word in self.packages)
         return unsigned_refused(facts) if built else ""
 
     def _again(self, facts: Facts, *, module: bool) -> Step:
-        """Return the step that reinstalls the packages that contain the module or, without ``module``, all others."""
+        """Return the step that reinstalls the driver packages with the module or, without ``module``, all others."""
         table = dpkg_table(facts)
         names = [word.partition("=")[0] for word in (*self.packages, *self._modules(facts))]
         rows = tuple(table[name] for name in names if name in table and named_like(name, _MODULE) == module)
@@ -163,7 +168,9 @@ class NvidiaPackages(Resource):
         return Change("NVIDIA driver", str(state), want, (self._again(facts, module=False),))
 
     def _module(self, state: DriverState, facts: Facts) -> Planned | None:
-        """Plan to reinstall the package with the module. A loaded module of this version stays loaded."""
+        """Plan to reinstall the packages with the module, if the module on disk has another version. A loaded module
+        stays loaded.
+        """
         if state.module == self.version:
             return None
         want = f"{self.version}, of its package"
@@ -198,16 +205,18 @@ class NvidiaPackages(Resource):
         return Change(what, have, "loaded", (Step(steps.LOAD, timeout_s=300),))
 
     def waits_for_reboot(self, facts: Facts) -> bool:
-        """Return whether the driver cannot run before a reboot, or another version stays loaded until then."""
+        """Return whether the driver cannot run before a reboot, or another module stays loaded until a reboot."""
         return boots_first(facts) or isinstance(self.plan(facts), Reboot)
 
     def packages_for(self, facts: Facts | None, /) -> tuple[str, ...]:
-        """Return all packages of the driver; empty if the stack names a repository for them."""
+        """Return the driver packages that the host's own apt sources provide; empty if the stack names a repository for
+        them.
+        """
         modules = self._modules(facts) if facts is not None and not self.source else ()
         return (*self._debs.packages_for(facts), *modules)
 
     def packages_from(self, list_file: str, /) -> tuple[str, ...]:
-        """Return all packages of the driver if the source list ``list_file`` provides them, else none."""
+        """Return the driver packages if the apt source list ``list_file`` provides them, else none."""
         return self._debs.packages_from(list_file)
 
     def from_mirror(self, mirror: PackageMirror, /) -> NvidiaPackages:
@@ -229,7 +238,9 @@ class NvidiaPackages(Resource):
 
 
 def _shown(facts: Facts, what: str) -> str:
-    """Return the refusal for a host with a display; empty without one."""
+    """Return the reason to refuse a host whose GPU drives a display; empty without a display. ``what``: what happens to
+    the driver, such as ``removed``.
+    """
     shown = display(facts)
     sentence = f"the driver must be {what}, but the GPU drives a display ({shown}); "
     return f"{sentence}stop the display first, or set driver_force: true to stop it" if shown else ""
@@ -240,7 +251,7 @@ LOADED = Probe('read -r version </sys/module/nvidia/version; echo "$version"')
 
 @dataclass(frozen=True, slots=True)
 class DriverPackagesGone(Resource):
-    """The packages that Hostwright installed are removed, and their module is unloaded."""
+    """The driver packages that Hostwright installed are removed, and their module is unloaded."""
 
     packages: tuple[str, ...]
     force: bool = field(default=False, metadata=NO_IDENTITY)

@@ -54,13 +54,13 @@ exit 0
 
 
 def provisioned(facts: Facts) -> bool:
-    """Return whether the host's release record lists this role. Reads ``RELEASE``."""
+    """Return whether the host's release record lists the role ``driver`` as applied. Reads ``RELEASE``."""
     return RELEASE in facts and "driver" in release.read(facts).get("roles", {})
 
 
 @dataclass(frozen=True, slots=True)
 class Remains:
-    """Remains of a driver from a ``.run`` on a host."""
+    """Remains on a host of a driver from a ``.run``."""
 
     loaded: str  #: version of the loaded module; ``unknown`` if the module reports none, empty if none is loaded
     dkms: tuple[str, ...]  #: driver versions that DKMS would build for the next kernel
@@ -78,15 +78,15 @@ class Remains:
         return cls(loaded, tuple(by_key["dkms"]), tuple(by_key["file"]), tuple(by_key["mark"]))
 
     def others(self, *, provisioned: bool) -> bool:
-        """Return whether somebody else installed the driver: the role was never applied, or a mark shows an earlier
-        driver.
+        """Return whether somebody else installed the driver: the role was never applied, or a record of Hostwright
+        shows an earlier driver. ``provisioned``: the role was applied.
         """
         ours = provisioned or {steps.INSTALLING, steps.RECORD}.intersection(self.marks)
         return bool(self.version) and (f"{steps.RECORD}.theirs" in self.marks or not ours)
 
     @property
     def version(self) -> str:
-        """Version of the driver's library with a space before it, for sentences; else empty."""
+        """Version in the file name of the driver's library, after a space, for use in sentences; else empty."""
         found = (_LIBRARY.fullmatch(path) for path in self.files)
         return next((f" {match[1]}" for match in found if match), "")
 

@@ -1,4 +1,4 @@
-"""The NVIDIA driver from its ``.run`` installer: installed, built by DKMS, loaded, all at one version.
+"""The NVIDIA driver from its ``.run`` installer: installed, its module built by DKMS and loaded, all at one version.
 
 Four versions are compared: libraries, module on disk for the running kernel, loaded module, and the stack's driver. The
 difference selects the least disruptive action: load the module, rebuild it, run the installer, reboot.
@@ -73,7 +73,7 @@ _NEEDED_PROGRAMS = ("nvidia-smi", "nvidia-modprobe", "nvidia-persistenced")
 
 @dataclass(frozen=True, slots=True)
 class Shadow:
-    """A library that the loader opens in place of the driver's, even after ldconfig."""
+    """A library that the loader opens in place of the driver's library, even after ldconfig."""
 
     path: str
     file: str  #: path of the file to which ``path`` leads
@@ -96,7 +96,7 @@ class Shadow:
 
     @property
     def cure(self) -> str:
-        """The repair as an imperative clause: ``remove PATH``."""
+        """The repair as an imperative clause, such as ``remove PATH``."""
         if self._by_line:
             return f"remove that line from {self.named_by.rpartition(':')[0]}"
         of_package = self.package and not self._leads
@@ -104,7 +104,7 @@ class Shadow:
 
     @property
     def _leads(self) -> bool:
-        """Whether the path is a link to another file. The system's link from /lib to /usr/lib does not count."""
+        """Whether ``path`` is a link to another file. The system's link from /lib to /usr/lib does not count."""
         return self.file.removeprefix("/usr") != self.path.removeprefix("/usr")
 
     @property
@@ -114,7 +114,7 @@ class Shadow:
 
 @dataclass(frozen=True, slots=True)
 class DriverState:
-    """The driver on a host. Fields are empty for missing parts."""
+    """State of the driver on a host. Fields for missing parts are empty."""
 
     module: str  #: version of the driver's module on disk
     loaded: str  #: version of the driver's loaded module
@@ -174,7 +174,7 @@ class DriverState:
 
     @property
     def version(self) -> str:
-        """Version of the driver's libraries, else of its module; empty without both."""
+        """Version of the driver's libraries, else of its module on disk, else of the loaded module; else empty."""
         name = self.libraries[0].rpartition("/")[2].removeprefix("libcuda.so.")
         known = name if _VERSION.fullmatch(name) else ""
         return known or self.module or self.loaded
@@ -184,10 +184,10 @@ class DriverState:
         return not (self.module or self.loaded or any(self.libraries))
 
     def lost_to(self, version: str, *, provisioned: bool) -> tuple[str, ...]:
-        """Return a text about a driver that somebody else installed and that installing ``version`` would remove
-        irrecoverably; else empty.
+        """Return a text about the present driver if somebody else installed it and installing ``version`` would remove
+        it irrecoverably; else empty.
 
-        ``provisioned``: this role was applied to the host before.
+        ``provisioned``: the role ``driver`` was applied to the host before.
         """
         former = self.version
         mine = self.cut or (former == self.ours and not self.theirs) or (provisioned and not self.ours)
@@ -196,7 +196,9 @@ class DriverState:
 
     @property
     def half_upgraded(self) -> str:
-        """Sentence that libraries and loaded module have different versions; empty if the versions are equal."""
+        """Sentence which reports that the libraries and the loaded module have different versions; empty if they have
+        not.
+        """
         library = self.libraries[0].rpartition("/")[2].removeprefix("libcuda.so.")
         if not self.loaded or not _VERSION.fullmatch(library) or library == self.loaded:
             return ""
@@ -206,13 +208,13 @@ class DriverState:
         )
 
     def linked(self, version: str) -> bool:
-        """Return whether the loader opens this version's file for each library in ``LIBRARIES``."""
+        """Return whether the loader opens the file of ``version`` for each library in ``LIBRARIES``."""
         names = (path.rpartition("/")[2] for path in self.libraries)
         return all(name == wanted[:-1] + version for name, wanted in zip(names, LIBRARIES, strict=True))
 
     def winning(self, version: str) -> tuple[str, ...]:
-        """Return libraries of other versions that the loader opens, now or after the next ldconfig, which prefers the
-        newest file.
+        """Return the driver libraries of other versions than ``version`` that the loader opens now, or would open after
+        the next ldconfig, which prefers the newest file.
         """
         wanted = numbers(version)
         return tuple(
@@ -230,13 +232,13 @@ class DriverState:
 
 
 def numbers(version: str) -> tuple[int, ...]:
-    """Return the parts of a driver version as numbers; empty if the text is not a version."""
+    """Return the parts of a driver version as numbers; empty if ``version`` is not a version."""
     return tuple(map(int, version.split("."))) if _VERSION.fullmatch(version) else ()
 
 
 @dataclass(frozen=True, slots=True)
 class NvidiaRunfile(Resource):
-    """This version of the driver, installed by its own installer with DKMS, and loaded.
+    """The driver ``version`` is installed by its ``.run`` with DKMS, and loaded.
 
     With ``force``, processes and displays that use the GPU are ended. Without ``force``, the role refuses a host with a
     display if the installer has to run, and replacing a loaded driver is a change that ``disturbs``.
@@ -251,7 +253,7 @@ class NvidiaRunfile(Resource):
     module: str = "auto"  #: kind of the kernel module: ``open``, ``proprietary``, or ``auto`` (by branch and GPUs)
 
     def kind(self, facts: Facts) -> Kind:
-        """Return the kind of kernel module for this host. Reads ``PCI``."""
+        """Return the kind of kernel module that the host needs. Reads ``PCI``."""
         cards = tuple((card.vendor, card.device) for card in display_controllers(facts))
         return module_kind(self.module, self.version, cards)
 
@@ -305,7 +307,7 @@ class NvidiaRunfile(Resource):
         return (DriverGone(self.force, self.allowed),)
 
     def waits_for_reboot(self, facts: Facts) -> bool:
-        """Return whether the driver cannot run before a reboot, or another version stays loaded until then."""
+        """Return whether the driver cannot run before a reboot, or another module stays loaded until a reboot."""
         if boots_first(facts):
             return True
         state = DriverState.read(facts[self.state_probe].text)
@@ -313,7 +315,9 @@ class NvidiaRunfile(Resource):
         return other and not self._install_reasons(state, facts)
 
     def _install_reasons(self, state: DriverState, facts: Facts) -> list[str]:
-        """Return the reasons to run the installer; empty if there are none, or if only links are wrong."""
+        """Return the reasons to run the installer; empty if there are none, or if only links to the libraries are
+        wrong.
+        """
         foreign = driver_packages(facts)
         intact = state.record and not state.lost
         return [
@@ -326,7 +330,9 @@ class NvidiaRunfile(Resource):
         ]
 
     def _wrong(self, kind: Kind | None, facts: Facts) -> bool:
-        """Return whether the module's kind differs from the kind that the host needs."""
+        """Return whether ``kind``, the kind of a kernel module on the host, differs from the kind that the host needs.
+        ``None`` never differs.
+        """
         return kind is not None and len(kinds_of(self.version)) > 1 and kind != self.kind(facts)
 
     def _install(self, state: DriverState, have: str, facts: Facts) -> Change | Deferred | Refusal:
@@ -361,8 +367,8 @@ class NvidiaRunfile(Resource):
         return Change(what, have, want, todo, artifacts=(self.artifact.name,), disturbs=disturbs, warnings=aside)
 
     def _shadowed(self, state: DriverState, facts: Facts) -> Refusal | None:
-        """Refuse the host if a foreign library is first in the loader's cache, because the next ldconfig would undo any
-        repair.
+        """Return a refusal of the host if a foreign library precedes the driver's in the loader's cache, because the
+        next ldconfig would undo any repair.
         """
         if not state.shadows or driver_packages(facts):
             return None
@@ -382,7 +388,7 @@ class NvidiaRunfile(Resource):
         return Change("NVIDIA driver", have, want, (step,), warnings=kept_aside("the driver", winning))
 
     def _module(self, state: DriverState, facts: Facts) -> Planned | None:
-        """Plan to build the module from the installed sources with DKMS. The loaded module stays loaded."""
+        """Plan to build the kernel module from the installed sources with DKMS. A loaded module stays loaded."""
         wrong = state.module != self.version or state.strays or state.packaged
         if state.dkms and not wrong:
             return None
@@ -409,7 +415,9 @@ class NvidiaRunfile(Resource):
         return self._kernel_change(have, facts, todo) if todo else None
 
     def _load(self, state: DriverState) -> tuple[Step, ...]:
-        """Return the step that loads the modules; none if a module of another version is loaded."""
+        """Return the step that loads the driver's modules; none if they are loaded, or if a module of another version
+        is loaded.
+        """
         complete = state.loaded == self.version and state.uvm
         return () if complete or state.loaded not in {"", self.version} else (Step(steps.LOAD, timeout_s=300),)
 
@@ -428,7 +436,7 @@ class NvidiaRunfile(Resource):
         return Change(what, have, want, todo, warnings=warnings)
 
     def _shown(self, facts: Facts) -> str:
-        """Return the refusal for a host with a display; empty without one."""
+        """Return the reason to refuse a host whose GPU drives a display; empty without a display, or with ``force``."""
         shown = "" if self.force else display(facts)
         if not shown:
             return ""
@@ -447,12 +455,12 @@ def _preferring(state: DriverState) -> tuple[str, ...]:
 
 
 def driver_packages(facts: Facts, kept: tuple[str, ...] = NOT_DRIVER) -> tuple[str, ...]:
-    """Return the installed packages of other NVIDIA drivers, except those that match ``kept``."""
+    """Return the installed packages of NVIDIA drivers, except packages whose names match a pattern in ``kept``."""
     return tuple(row.name for row in dpkg_rows(facts, NamedLike(DRIVER_PACKAGES, kept)))
 
 
 class Loadable(Protocol):
-    """Resource that installs a driver, from any source, and reports the driver's state."""
+    """A resource that installs a driver, from any source, and reports the driver's state."""
 
     @property
     def state_probe(self) -> Probe:
@@ -462,13 +470,13 @@ class Loadable(Protocol):
         """Probes whose answers ``waits_for_reboot`` reads."""
 
     def waits_for_reboot(self, facts: Facts, /) -> bool:
-        """Return whether the driver cannot run before a reboot."""
+        """Return whether the driver cannot run before a reboot, or another module stays loaded until a reboot."""
 
 
 @dataclass(frozen=True, slots=True)
 class WithDriver(Resource):
-    """A resource that works only with the stack's driver loaded. If the driver needs a reboot, it is applied after the
-    reboot.
+    """The resource ``resource``, which works only with the stack's driver loaded. If ``driver`` needs a reboot,
+    ``resource`` is applied after the reboot.
     """
 
     driver: Loadable

@@ -1,4 +1,4 @@
-"""Commands that install the NVIDIA driver from its ``.run``, rebuild its module and load it.
+"""Shell commands that install the NVIDIA driver from its ``.run``, rebuild its module and load it.
 
 Each step may be interrupted at any point and run again. ``INSTALLING`` exists while the installer runs, so a
 half-copied driver never counts as complete. ``RECORD`` has name, size and time of the installed files, to detect later
@@ -57,7 +57,7 @@ _PERSONAL = sh_file(__file__, "sh/personal.sh")
 
 
 def unload(*, force: bool, build: bool = True) -> str:
-    """Return commands that stop the services and unload the modules.
+    """Return shell commands that stop the driver's services and unload its kernel modules.
 
     With ``force``, they also stop containers and other units, and end processes. They fail before any change if the
     module could not be built afterwards (unless ``build`` is false), if a foreign module uses the driver's module, or
@@ -81,15 +81,17 @@ def unload(*, force: bool, build: bool = True) -> str:
 
 
 def returned(*, start: bool = True) -> str:
-    """Return commands that start the units and containers that ``unload`` stopped, and report each result.
+    """Return shell commands that start the units and containers that ``unload`` stopped, and report each result.
 
-    Without ``start``, the commands only report that they are stopped.
+    Without ``start``, the commands only report that these units and containers are stopped.
     """
     return _PERSONAL + sh_file(__file__, "sh/returned.sh", units=UNITS, start="yes" if start else "no")
 
 
 def install(path: str, version: str, flags: tuple[str, ...]) -> str:
-    """Return commands that run the installer at ``path`` and, on failure, print its log and DKMS's."""
+    """Return shell commands that run the installer at ``path`` with ``flags`` and, on failure, print its log and
+    DKMS's.
+    """
     run = sh_file(
         __file__, "sh/install.sh", installer=path, flags=(*FLAGS, *flags), installing=INSTALLING, record=RECORD
     )
@@ -97,7 +99,9 @@ def install(path: str, version: str, flags: tuple[str, ...]) -> str:
 
 
 def rebuild(version: str) -> str:
-    """Return commands that build and install the module for the running kernel from the installed sources."""
+    """Return shell commands that build and install the module of the driver ``version`` for the running kernel, from
+    the installed sources.
+    """
     return _TOOLS + _tell(version, "/dev/null") + _REBUILD
 
 
@@ -158,8 +162,8 @@ LINKS = (
 
 
 def relink(version: str, others: tuple[str, ...] = ()) -> str:
-    """Return commands that point the links of the driver's libraries to the recorded files, and update the loader's
-    cache.
+    """Return shell commands that point the links of the driver's libraries to the files of ``version``, and update the
+    loader's cache.
 
     They first move the libraries in ``others`` aside, because ldconfig would prefer those.
     """
@@ -168,7 +172,7 @@ def relink(version: str, others: tuple[str, ...] = ()) -> str:
 
 
 def modules_aside(strays: tuple[str, ...]) -> str:
-    """Return commands that move these modules aside, so that modprobe loads DKMS's modules."""
+    """Return shell commands that move the module files ``strays`` aside, so that modprobe loads DKMS's modules."""
     return KEEP_ASIDE + sh("others=%s\n", words(strays)) + _SET_ASIDE + "depmod -a\n"
 
 
@@ -193,7 +197,9 @@ ldconfig
 
 
 def record(version: str, *, theirs: bool) -> str:
-    """Return commands that record a driver's files, and whether somebody else installed it (``theirs``)."""
+    """Return shell commands that record the files of the driver ``version``, and whether somebody else installed it
+    (``theirs``).
+    """
     programs = tuple(f"/usr/bin/{name}" for name in PROGRAMS)
     return sh_file(
         __file__, "sh/record.sh", version=version, record=RECORD, programs=programs, theirs="yes" if theirs else "no"

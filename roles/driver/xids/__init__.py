@@ -1,1 +1,1 @@
-"""Xids (NVIDIA's error reports about a GPU in the kernel log), and the reader of that log."""
+"""Xids (NVIDIA's error reports about a GPU in the kernel log), and the parser of that log."""

@@ -12,7 +12,7 @@ from enum import Enum, auto
 
 
 class Action(Enum):
-    """Actions in NVIDIA's Xid catalog, by its own names; the value is a plain sentence."""
+    """Actions that NVIDIA's Xid catalog recommends, by the catalog's names. The value of each is a plain sentence."""
 
     IGNORE = "no action needed for this Xid alone"
     RESTART_APP = "start the program again"
@@ -41,7 +41,7 @@ class Concern(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Xid:
-    """A row of NVIDIA's Xid catalog."""
+    """A row of NVIDIA's Xid catalog: what an Xid means, and the recommended action."""
 
     meaning: str
     action: Action
@@ -150,5 +150,5 @@ UNKNOWN = Xid("this Xid is not in the catalog", Action.CONTACT_SUPPORT, Concern.
 
 
 def meaning_of(number: int) -> Xid:
-    """Return the catalog's row for this Xid; an unknown Xid counts as concerning one program."""
+    """Return the catalog's row for the Xid ``number``. An unknown Xid counts as concerning one program."""
     return CATALOG.get(number, UNKNOWN)

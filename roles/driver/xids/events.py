@@ -22,13 +22,15 @@ _LOADING = ("Nvlink Core is being initialized", "NVRM: loading NVIDIA UNIX")
 
 
 def event(number: int, bus: str, at: str, text: str, count: int = 1) -> GpuEvent:
-    """Return the event for an Xid in the kernel log, with the Xid's meaning and the action that NVIDIA recommends."""
+    """Return the event for the Xid ``number`` in the kernel log, with the Xid's meaning and the action that NVIDIA
+    recommends.
+    """
     xid = meaning_of(number)
     return GpuEvent(number, bus, at, text, count, xid.meaning, xid.action.value)
 
 
 def xid_events(lines: Iterable[KernelLine]) -> tuple[GpuEvent, ...]:
-    """Return the Xids in these lines, one event for each GPU and number, in the order of their first occurrence."""
+    """Return the Xids in ``lines``, one event for each GPU and number, in the order of their first occurrence."""
     events: dict[tuple[str, int], GpuEvent] = {}
     for line in lines:
         match = _XID.fullmatch(line.text)
@@ -45,12 +47,14 @@ def xid_events(lines: Iterable[KernelLine]) -> tuple[GpuEvent, ...]:
 
 
 def is_nonfatal(number: int, text: str) -> bool:
-    """Return whether the driver calls an NVLink 5 error nonfatal (``RLW_REMAP Nonfatal XC0 i0 Link 00 (0x…)``)."""
+    """Return whether the Xid ``number`` is an NVLink 5 error that the driver calls nonfatal in ``text`` (``RLW_REMAP
+    Nonfatal XC0 i0 Link 00 (0x…)``).
+    """
     return number in NVLINK5 and _NONFATAL.match(text) is not None
 
 
 def slot(address: str) -> str:
-    """Return a PCI address in any of NVIDIA's notations as ``0000:3b:00``; empty for any other text.
+    """Return the PCI address ``address``, in any of NVIDIA's notations, as ``0000:3b:00``; empty for any other text.
 
     >>> slot("00000000:3B:00.0")
     '0000:3b:00'
@@ -60,7 +64,7 @@ def slot(address: str) -> str:
 
 
 def loaded_at(lines: Iterable[KernelLine]) -> datetime | None:
-    """Return the time at which the driver's module was last loaded; ``None`` if these lines do not contain it.
+    """Return the time of the last load of the driver's module in ``lines``; ``None`` if no line reports a load.
 
     Xids before that time have had their remedy: a power cycle, a reboot or a reload of the module.
     """

@@ -1,6 +1,6 @@
-"""Kernel log of the last seven days, with messages about GPUs.
+"""Reader of a host's kernel log of the last seven days, for messages about GPUs.
 
-It is read from rsyslog's files too, because a journal kept only in memory begins with the last boot.
+The log is read from rsyslog's files too, because a journal kept only in memory begins with the last boot.
 """
 
 from __future__ import annotations
@@ -36,17 +36,18 @@ _OFFSET = re.compile(r"([+-])(\d\d)([0-5]\d)")
 
 @dataclass(frozen=True, slots=True)
 class KernelLine:
-    """A line of the kernel log, without host, tag and time. ``at``: its time in UTC, ``None`` without one."""
+    """A message of the kernel log, without host, tag and time. ``at``: its time in UTC; ``None`` if unknown."""
 
     at: datetime | None
     text: str
 
 
 def kernel_lines(text: str, now: datetime) -> tuple[KernelLine, ...]:
-    """Return the lines in the output of ``KERNEL_LOG``, oldest first, each event once although several sources have it.
+    """Return the messages in ``text``, the output of ``KERNEL_LOG``, oldest first. A message in several sources is
+    returned once.
 
-    A time without a zone is local time, by the offset in the first line. Lines from files count only before the
-    journal's first entry, because users can write lines into the files.
+    A time without a zone is local time of the host, whose offset is in the first line. Messages from files count only
+    before the journal's first entry, because users can write lines into the files.
     """
     first, _, rest = text.partition("\n")
     zone = _zone(first)
@@ -68,7 +69,7 @@ def kernel_lines(text: str, now: datetime) -> tuple[KernelLine, ...]:
 
 
 def _keys(line: KernelLine) -> tuple[tuple[str, int], ...]:
-    """Return keys that identify the line in other sources: its text with its minute and both neighbouring minutes,
+    """Return keys that identify ``line`` in other sources: its text with its minute and both neighbouring minutes,
     because sources record different times.
     """
     minute = int(line.at.timestamp() // 60) if line.at else 0
@@ -93,7 +94,9 @@ def _iso(stamp: str) -> datetime | None:
 
 
 def _without_year(match: re.Match[str], zone: tzinfo, now: datetime) -> datetime | None:
-    """Return the latest date that fits the text and is not in the future; ``None`` if there is none."""
+    """Return the latest date that fits ``match`` (month, day and time without a year) and is not in the future;
+    ``None`` without such a date.
+    """
     for year in (now.year + 1, now.year, now.year - 1):  # on the host's clock, the next year may have begun
         try:
             month = _MONTHS.index(match[1]) + 1

@@ -12,7 +12,7 @@ from hostwright.roles import Pattern
 
 
 class Recovery(Enum):
-    """A recovery action that the driver requests; the value is a short text."""
+    """A recovery action for a GPU that the driver requests; the value is a short text."""
 
     NONE = "nothing"
     RESET = "GPU reset"
@@ -44,7 +44,7 @@ _CHANGED = Pattern(
 
 
 def recovery_of_words(words: str) -> Recovery | None:
-    """Return the recovery action for nvidia-smi's words; ``None`` for unknown words.
+    """Return the recovery action that nvidia-smi prints as ``words``; ``None`` for unknown words.
 
     >>> recovery_of_words("Drain and Reset").value
     'drain and reset'
@@ -54,7 +54,7 @@ def recovery_of_words(words: str) -> Recovery | None:
 
 
 def recovery_of_xid(text: str) -> Recovery | None:
-    """Return the recovery action from the message of Xid 154; ``None`` for any other text.
+    """Return the recovery action in ``text``, the message of Xid 154; ``None`` for any other text.
 
     >>> recovery_of_xid("GPU recovery action changed from 0x0 (None) to 0x2 (OS Reboot)").value
     'node reboot'

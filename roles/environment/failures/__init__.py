@@ -73,7 +73,7 @@ def another_library(ctx: AuditContext) -> Iterator[str]:
 
 
 def _differ(path: str, target: str) -> bool:
-    """Return whether two file names belong to different libraries or major versions; false for other files."""
+    """Return whether ``path`` and ``target`` name different known libraries or major versions of them."""
     name, other = (_LIBRARY.fullmatch(file.rpartition("/")[2]) for file in (path, target))
     if name is None or other is None:
         return False

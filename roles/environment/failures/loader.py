@@ -1,4 +1,4 @@
-"""Signs of faulty lookup without variables: the loader's cache, and the tools in /usr/bin."""
+"""Signs that the loader's cache or /usr/bin lacks the stack's libraries or tools, or has other copies first."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def cuda_of_distribution(ctx: AuditContext) -> Iterator[str]:
 
 
 def _there(ctx: AuditContext) -> dict[str, str]:
-    """Return name and path of each library that TensorFlow loads and that is complete in the stack's toolkit."""
+    """Return name → path of the libraries that frameworks load and that are complete in the stack's toolkit."""
     files = library_files(ctx)
     paths = {name: f"{ctx.section(CudaSection).prefix}/{LIBRARIES}/{name}" for name in _opened(ctx)}
     return {name: path for name, path in paths.items() if resolved(path, files)}
@@ -106,7 +106,7 @@ def _foreign_first(ctx: AuditContext) -> list[Cached]:
 
 
 def _is_cudnn_of_its_own(entry: Cached) -> bool:
-    """Return whether the entry is a second cuDNN outside all toolkits."""
+    """Return whether ``entry`` of the loader's cache is a second cuDNN outside all toolkits."""
     return entry.name.startswith("libcudnn") and not entry.real.startswith("/usr/local/cuda")
 
 

@@ -47,7 +47,7 @@ _KINDS: Final = (
 
 
 def _listed(place: str) -> str:
-    """Return a pattern for a message about a library and a later line that lists such a file at ``place``."""
+    """Return a pattern for a message about a library, and a later line that lists such a library at ``place``."""
     return "|".join(rf"{kind}(?s:.)*(?:^|[\s=>]){place}{kind}" for kind in _KINDS)
 
 

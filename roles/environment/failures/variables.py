@@ -1,4 +1,4 @@
-"""Signs of faulty variables that users set: another CUDA on their paths, or a path without effect.
+"""Signs of faulty environment variables that users set: another CUDA on their paths, or a path without effect.
 
 Provisioning never edits users' files. These problems are reported with file and line.
 """
@@ -63,7 +63,7 @@ _CARD = Pattern(r"(?i)[0-9]{1,3}|(?:GPU|MIG)-[0-9a-f/-]{1,80}")
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """Assignment of a variable in a user's file or a system file."""
+    """Assignment of an environment variable in a user's file or a system file."""
 
     file: str
     line: int
@@ -79,12 +79,12 @@ class Assignment:
 
 
 def assignments(ctx: AuditContext) -> tuple[Assignment, ...]:
-    """Return the assignments that mention CUDA. Raises ``Unread``, also if a home directory does not respond."""
+    """Return the assignments whose value mentions CUDA. Raises ``Unread`` if the home directories were not read."""
     return tuple(each for each in _assigned(ctx) if "cuda" in each.value)
 
 
 def _assigned(ctx: AuditContext) -> tuple[Assignment, ...]:
-    """Return all assignments except those in the file of the role environment. Raises ``Unread``."""
+    """Return all assignments except the role environment's. Raises ``Unread`` if the home directories were not read."""
     answer = ctx.answer(VARIABLES)
     if not answer.ok:
         raise Unread(
@@ -103,7 +103,7 @@ def _parse(text: str) -> tuple[Assignment, ...]:
 
 
 def session_path(text: str) -> Assignment | None:
-    """Return the line of pam_env's files that sets a ``PATH`` without the system's programs, from ``VARIABLES``."""
+    """Return pam_env's assignment of a ``PATH`` without the system's programs, given output of ``VARIABLES``."""
     own = {each.file: each for each in _parse(text) if each.name == "PATH" and each.file in PAM}
     for file, each in own.items():
         value = each.value.strip("\"'")
@@ -165,7 +165,7 @@ def another_library(ctx: AuditContext) -> Iterator[str]:
 
 
 def on_loader_path(ctx: AuditContext) -> Iterator[tuple[str, str]]:
-    """Yield each library in a directory that a file puts on the loader's path, with file and line number."""
+    """Yield file and line that put a directory on the loader's path, with each library in that directory."""
     found = libraries(ctx.text(VARIABLES))
     for each in _assigned(ctx):
         if each.name == "LD_LIBRARY_PATH":
@@ -232,9 +232,7 @@ def nccl_hindered(ctx: AuditContext) -> Iterator[str]:
 
 
 def _visible(value: str, cards: int) -> int:
-    """Return the number of GPUs that CUDA uses for a value of CUDA_VISIBLE_DEVICES: the entries before the first
-    invalid one.
-    """
+    """Return how many GPUs CUDA uses for ``value`` of CUDA_VISIBLE_DEVICES: those before the first invalid entry."""
     words = [word.strip() for word in value.split(",")]
     known = [bool(_CARD.fullmatch(word)) and (not word.isdigit() or int(word) < cards) for word in words]
     return len(set(words[: known.index(False)] if False in known else words))
@@ -251,9 +249,7 @@ def another_cuda(ctx: AuditContext) -> Iterator[str]:
 
 
 def _is_there(home: str, installed: Mapping[str, Toolkit]) -> bool:
-    """Return whether a usable toolkit is at this path; true for any path that is not named as a toolkit in
-    /usr/local.
-    """
+    """Return whether a usable toolkit is at ``home``; true for an unlisted path outside ``/usr/local/cuda-*``."""
     return installed[home].usable if home in installed else not home.startswith(f"{LINK}-")
 
 

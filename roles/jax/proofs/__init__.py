@@ -1,4 +1,4 @@
-"""Proofs of JAX: correct results on every device of one host and of several hosts."""
+"""Proofs (tests on a host) of JAX: correct results on every device of one host and of several hosts."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def proofs(variables: EnvironmentVariables, ctx: RoleContext) -> tuple[Proof, ..
 
 
 def wanted(section: JaxSection) -> Mapping[str, tuple[str, str]]:
-    """Return the stack's pinned versions of JAX, jaxlib and the CUDA plugin, by package."""
+    """Return the stack's versions of JAX, jaxlib and the CUDA plugin: package → subject of a finding, and version."""
     pins, plugin = pins_of(section), f"jax-cuda{major_of(section)}-plugin"
     versions = {"jax": section.version, **{name: pins[name] for name in ("jaxlib", plugin) if name in pins}}
     return {name: (f"version of {name}", version) for name, version in versions.items()}
 
 
 def workers(measured: Measurements, _expected: Expected) -> tuple[ProofFinding, ...]:
-    """Return a finding if the product over all devices of all hosts is wrong."""
+    """Return a finding if the matrix product over all devices of all hosts is wrong."""
     return tuple(within(measured, "product", 0.0, "the product over all devices"))

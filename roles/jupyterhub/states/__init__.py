@@ -1,1 +1,1 @@
-"""States of JupyterHub: GPUs, network, image and users' servers."""
+"""States of JupyterHub: GPUs, network, image and users' Jupyter servers."""

@@ -1,4 +1,4 @@
-"""The hub's GPUs: present on the host, and not used by a workspace."""
+"""State of the GPUs for users' Jupyter servers: present on the host, and not used by a workspace."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WHAT = "GPUs of JupyterHub"
 
 @dataclass(frozen=True, slots=True)
 class HubCards(Resource):
-    """The host has all GPUs of the hub, and no workspace's container uses one of them."""
+    """The host has all GPUs in ``gpus``, and no workspace's container uses one of them."""
 
     gpus: tuple[str, ...]  #: GPUs for users' Jupyter servers, as indexes or UUIDs
 

@@ -1,4 +1,4 @@
-"""State of JupyterHub on a host: users' servers, network and images, read with one probe."""
+"""State of JupyterHub on a host, read with one probe: users' Jupyter servers, network and images."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class HubServer:
 
     @property
     def at_work(self) -> str:
-        """Description of the server with its processes; empty if it has none."""
+        """Description of the server and its number of kernels and terminals; empty if it has none."""
         number = f"{self.children} process{'es' if self.children > 1 else ''}"
         return f"the server of {self.user} ({number})" if self.running and self.children else ""
 
 
 @dataclass(frozen=True, slots=True)
 class HubFacts:
-    """Parsed output of ``HUB_PROBE``."""
+    """State of JupyterHub on a host: parsed output of ``HUB_PROBE``."""
 
     docker: str  #: ``absent``, or ``silent`` if Docker does not respond; empty if Docker answered
     servers: tuple[HubServer, ...]
@@ -42,7 +42,7 @@ class HubFacts:
 
 
 def read_hub(facts: Facts) -> HubFacts:
-    """Parse the output of ``HUB_PROBE``. Truncated output counts as Docker not responding."""
+    """Parse the output of ``HUB_PROBE``. If it is truncated, the result says that Docker does not respond."""
     answer = facts[HUB_PROBE]
     lines = [line.split("\t") for line in answer.text.splitlines()]
     complete = answer.ok and not answer.truncated and lines[-1:] == [["end"]]

@@ -1,4 +1,4 @@
-"""Users' Jupyter servers: which may keep running, and the removal of the others."""
+"""State of users' Jupyter servers: servers that may keep running, and removal of the others."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class HubUser:
 
 @dataclass(frozen=True, slots=True)
 class HubServers(Resource):
-    """Every running server belongs to a user who may log in, and has that user's port and only GPUs of the hub.
+    """Every running Jupyter server belongs to one of ``people``, and has that user's port and only GPUs of the hub.
 
     Such a server keeps running, also when the hub restarts.
     """
@@ -85,10 +85,11 @@ class HubServers(Resource):
 
 @dataclass(frozen=True, slots=True)
 class HubUserLeft(Resource):
-    """No Jupyter server exists of a user who left.
+    """The user ``person``, who left, has no Jupyter server.
 
-    A server in use is kept, and only this state is refused. Its user can no longer log in, and nginx has no route to
-    it. Its container stays on its network: when the hub starts, it removes servers that do not respond.
+    A server with running kernels or terminals is kept, and only this state is refused. Its user can no longer log in,
+    and nginx has no route to it. Its container stays on its network: when the hub starts, it removes servers that do
+    not respond.
     """
 
     person: str

@@ -1,1 +1,1 @@
-"""States of the proxy: certificate, reload and tokens."""
+"""States of the proxy: certificate, reload and access tokens."""

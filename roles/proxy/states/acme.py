@@ -1,4 +1,4 @@
-"""Certificate from an ACME authority, such as Let's Encrypt or the site's own."""
+"""TLS certificate from an ACME authority, such as Let's Encrypt or the site's own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OBTAIN_S = 600.0
 
 @dataclass(frozen=True, slots=True)
 class AcmeCertificate(Resource):
-    r"""The file holds a certificate for all names, valid for at least 20 more days, and the certificate's private key.
+    r"""``file`` has a certificate for all ``names``, valid for at least 20 more days, and its private key.
 
     A timer renews the certificate 30 days before its end, so fewer than 20 days show that the renewal failed.
 

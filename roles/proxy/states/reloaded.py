@@ -1,4 +1,4 @@
-"""Service that runs with its current files after a reload, which ends no connection."""
+"""State of a service that uses its current files. A reload, which ends no connection, activates new ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hostwright.roles import sh, sh_file
 
 @dataclass(frozen=True, slots=True)
 class ReloadedAfter(RestartedAfter):
-    """A running unit was started or reloaded after the last change of its files.
+    """A running systemd unit was started or reloaded after the last change of its files.
 
     >>> from hostwright.plan.testing import plan_text
     >>> reloaded = ReloadedAfter("nginx.service", ("/etc/nginx/nginx.conf",))
@@ -29,7 +29,7 @@ class ReloadedAfter(RestartedAfter):
         return (Probe(own.script, root=own.root or kept), *others)
 
     def removal(self) -> tuple[Resource, ...]:
-        """Return a reload for the case that the unit keeps running without the files."""
+        """Return a reload, for a unit that keeps running after its files were removed."""
         gone = tuple(state for one in self.inputs for state in one.removal())
         return (ReloadedAfter(self.unit, tuple(changed(path) for path in self.files), gone),)
 

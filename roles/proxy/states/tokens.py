@@ -1,4 +1,4 @@
-"""Access tokens that nginx checks for pages without a login of their own, such as TensorBoard's."""
+"""Access tokens that nginx checks for web pages without a login of their own, such as TensorBoard's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hostwright.standard.roles.workspaces.declared.workspace import STATE
 
 @dataclass(frozen=True, slots=True)
 class PageTokens(Resource):
-    r"""The file that nginx includes, readable by root only, has the tokens of these workspaces.
+    r"""``file``, which nginx includes and only root can read, has the access tokens of the workspaces ``names``.
 
     The host creates each workspace's token, which never leaves the host. The workspace's user can write the token file,
     so nginx refuses all access without a valid token in it.
@@ -44,7 +44,7 @@ class PageTokens(Resource):
 
 @dataclass(frozen=True, slots=True)
 class SharedName(Resource):
-    """The pages of these users share one host name. Only adds a note to the plan."""
+    """Note in the plan that the pages of the users ``people`` share one host name. Changes nothing on the host."""
 
     people: tuple[str, ...]
 

@@ -1,4 +1,4 @@
-"""Proofs of PyTorch: correct results on one device and on several, and their speed."""
+"""Proofs (tests on a host) of PyTorch: correct results on one device and on several, and their speed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PRODUCTS: Mapping[str, Any] = {"size": 8192, "cpu_size": 2048, "bytes": 1 << 30,
 
 
 def proofs(variables: EnvironmentVariables, ctx: RoleContext) -> tuple[Proof, ...]:
-    """Return the proofs. The quick proofs, of devices and speed, come first."""
+    """Return PyTorch's proofs. Those of the level ``quick`` (devices and speed) come first."""
     section = ctx.section(PytorchSection)
     python = (f"{section.home(variables.path)}/bin/python",)
 
@@ -49,7 +49,7 @@ def proofs(variables: EnvironmentVariables, ctx: RoleContext) -> tuple[Proof, ..
 
 
 def wanted(section: PytorchSection) -> Mapping[str, tuple[str, str]]:
-    """Return the stack's versions of PyTorch, cuDNN, NCCL and the wheels' CUDA, by measurement."""
+    """Return the stack's versions of PyTorch, cuDNN, NCCL and CUDA: measurement → subject of a finding, and version."""
     # PyTorch reports versions without the local part, such as +cu126.
     found = {"pytorch": ("version of PyTorch", section.version.partition("+")[0])}
     row, major, pins = row_of(section.version), major_of(section), pins_of(section)

@@ -1,1 +1,1 @@
-"""Model on the controller: a directory saved by TensorFlow, checked and packed for hosts."""
+"""Models on the controller: directories that TensorFlow saved, checked and packed for hosts."""

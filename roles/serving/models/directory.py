@@ -1,4 +1,4 @@
-"""Directory of a SavedModel: its version number, completeness and checksums."""
+"""Directory of a SavedModel on the controller: version number, completeness and checksums."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NAME = re.compile(r"[^\x00-\x1f\\\x7f]+")
 
 @dataclass(frozen=True, slots=True)
 class SavedModel:
-    """One version of a model in a directory on the controller."""
+    """One version of a TensorFlow model in the directory ``folder`` on the controller."""
 
     folder: Path
     number: int | None  #: version number of the model, which is the directory's name
@@ -36,7 +36,7 @@ class SavedModel:
 
     @property
     def listing(self) -> str:
-        """Output of ``sha256sum`` for all files of the model."""
+        """Checksums of all files, in the format of ``sha256sum``."""
         return "".join(f"{digest}  {name}\n" for digest, name in self.files)
 
     @property
@@ -46,10 +46,10 @@ class SavedModel:
 
 
 def read_model(folder: Path, version: int | None = None, signature: str = "") -> SavedModel:
-    """Read a model version from ``folder``, or from its subdirectory named ``version``.
+    """Read a model from ``folder``, or from its subdirectory named ``version``.
 
-    Raises ``InputError`` if TensorFlow Serving cannot serve the model. Clients' requests name ``signature``; empty:
-    TensorFlow's default signature.
+    Clients' requests name ``signature`` (empty: TensorFlow's default). Raises ``InputError`` if TensorFlow Serving
+    cannot serve the model.
     """
     place = _place(folder, version)
     try:
@@ -65,14 +65,14 @@ def read_model(folder: Path, version: int | None = None, signature: str = "") ->
 
 
 def called_like_a_version(folder: Path) -> bool:
-    """Return whether a directory's name is a version, such as ``2`` or ``v0.1``, rather than a model's name."""
+    """Return whether the directory's name is a version, such as ``2`` or ``v0.1``, and not a model's name."""
     return bool(_LIKE_A_VERSION.fullmatch(folder.name))
 
 
 def _number(folder: Path, version: int | None) -> int | None:
-    """Return the version number that is the directory's name; ``None`` for another name.
+    """Return the version number if it is the name of ``folder``; ``None`` for another name.
 
-    Raises ``InputError`` for a name such as ``v0.1`` without ``version``.
+    Raises ``InputError`` for a name such as ``v0.1`` if ``version`` is ``None``.
     """
     number = int(folder.name) if folder.name.isascii() and folder.name.isdigit() else 0
     if 1 <= number <= MOST_VERSION:
@@ -138,7 +138,7 @@ def _names(folder: Path) -> Iterator[str]:
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """Yield all files and directories below a directory. Iterative, because ``rglob`` recurses at each level."""
+    """Yield all files and directories below ``folder``. Iterative, because ``rglob`` recurses at each level."""
     left = [folder]
     while left:
         for path in left.pop().iterdir():
@@ -148,7 +148,10 @@ def _below(folder: Path) -> Iterator[Path]:
 
 
 def _check_variables(folder: Path, names: tuple[str, ...], *, restores: bool) -> None:
-    """Raise ``InputError`` if a file of the variables is missing, as in an incomplete copy."""
+    """Raise ``InputError`` if a file of the model's variables (weights) is missing, as in an incomplete copy.
+
+    ``names``: the model's files. ``restores``: whether its graph reads variables from files.
+    """
     shards = [match for name in names if (match := _SHARD.fullmatch(name.removeprefix("variables/")))]
     if not shards and "variables/variables.index" not in names:
         if not restores:
@@ -165,8 +168,9 @@ def _check_variables(folder: Path, names: tuple[str, ...], *, restores: bool) ->
 
 
 def _check_graph(file: Path, signature: str) -> bool:
-    """Return whether the graph for serving restores variables from files. Raises ``InputError`` without a
-    usable graph.
+    """Return whether the graph that serves requests restores variables from files.
+
+    Raises ``InputError`` if the model has no such graph, or the graph lacks ``signature``.
     """
     try:
         graphs = graphs_of(file)
@@ -203,7 +207,7 @@ LISTING, FILES = "sha256sums", "files"  #: names in a model's archive: file with
 
 
 def pack(model: SavedModel, name: str, version: int, target: Path) -> Artifact:
-    """Write an archive of the model to ``target``, and return it as an artifact for hosts."""
+    """Write ``model`` and its checksums as an archive to ``target``; return the archive as an artifact for hosts."""
     with tarfile.open(target, "w", format=tarfile.PAX_FORMAT) as tar:
         listing = model.listing.encode()
         member = tarfile.TarInfo(LISTING)

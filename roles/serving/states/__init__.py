@@ -1,1 +1,1 @@
-"""State of models on a host, and the states that serve the declared models."""
+"""Facts about models on a host, and the states that serve the declared models."""

@@ -1,4 +1,4 @@
-"""State of models on a host: checksums of files, the servers' configuration, and the servers' responses."""
+"""State of models on a host, read with one probe: checksums of files, servers' configuration and responses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MODELS_PROBE = Probe(sh_file(__file__, "sh/facts.sh", state=STATE), root=True, c
 
 @dataclass(slots=True)
 class ModelFacts:
-    """One model on a host. All values come from the host unchecked."""
+    """State of one model on a host. All values come from the host unchecked."""
 
     config: str = ""
     cut: bool = False  #: whether a change of the model server's configuration was interrupted
@@ -29,7 +29,7 @@ class ModelFacts:
 
     @property
     def configured(self) -> tuple[tuple[int, ...], int]:
-        """Versions in the configuration, and the live version (0 without one)."""
+        """Versions in the server's configuration, and the live version (0 without one)."""
         words = self.config.split()
         pairs = [(word, whole(value)) for word, value in pairwise(words)]
         versions = tuple(number for word, number in pairs if word == "versions:" and number is not None)
@@ -38,7 +38,7 @@ class ModelFacts:
 
 @dataclass(slots=True)
 class ServingFacts:
-    """Parsed output of ``MODELS_PROBE``."""
+    """State of all models on a host: parsed output of ``MODELS_PROBE``."""
 
     docker: str = ""  #: ``absent``, or ``silent`` if Docker does not respond; empty if Docker answered
     models: dict[str, ModelFacts] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class ServingFacts:
 
 
 def read_models(facts: Facts) -> ServingFacts:
-    """Parse the output of ``MODELS_PROBE``. Truncated output counts as Docker not responding."""
+    """Parse the output of ``MODELS_PROBE``. If it is truncated, the result says that Docker does not respond."""
     answer = facts[MODELS_PROBE]
     lines = [line.split(" ", 2) for line in answer.text.splitlines()]
     complete = answer.ok and not answer.truncated and lines[-1:] == [["end"]]

@@ -1,4 +1,4 @@
-"""States of one model: files installed and readable, and exactly the declared versions served."""
+"""States of one model: its files are installed and readable, and exactly the declared versions are served."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PATIENCE_S = 900
 
 
 def config_of(name: str, versions: tuple[int, ...], live: int) -> str:
-    """Return the configuration of TensorFlow Serving for a model, on one line."""
+    """Return TensorFlow Serving's configuration, on one line, for a model's versions and its live version."""
     chosen = " ".join(f"versions: {number}" for number in versions)
     return (
         f'model_config_list {{ config {{ name: "{name}" base_path: "{MODELS}/{name}" model_platform: "tensorflow" '
@@ -30,8 +30,7 @@ def config_of(name: str, versions: tuple[int, ...], live: int) -> str:
 def stages_of(
     name: str, now: tuple[tuple[int, ...], int], wanted: tuple[int, ...], live: int
 ) -> list[tuple[str, tuple[int, ...], int]]:
-    """Return the configurations that lead from ``now`` to ``wanted`` without a failed request, each with its versions
-    and live version.
+    """Return the configurations from ``now`` to ``wanted`` that fail no request, each with versions and live version.
 
     A configuration's versions must be loaded before the next configuration is applied, because TensorFlow Serving
     rejects a label of a version that is not loaded. The first configuration serves old and new versions, the second
@@ -47,7 +46,7 @@ def stages_of(
 
 @dataclass(frozen=True, slots=True)
 class ModelServed(Resource):
-    """The server of a model serves exactly the versions in ``versions``."""
+    """The server of the model ``name`` serves exactly ``versions``, with ``live`` as the live version."""
 
     name: str
     port: int
@@ -125,7 +124,7 @@ class ModelServed(Resource):
 
 
 def _have(model: ModelFacts, loaded: tuple[int, ...], want: str) -> str:
-    """Return the current state for the plan: versions and label, or the remaining difference if both are as wanted."""
+    """Return the current state for the plan: versions and label or, if they equal ``want``, what else differs."""
     have = _said(loaded, model.live) if loaded else "no version"
     if have != want:
         return have
@@ -141,7 +140,7 @@ def _said(versions: tuple[int, ...], live: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ModelReadable(Resource):
-    """All users in the container can read the model's installed files."""
+    """All users in the model server's container can read the model's installed files."""
 
     name: str
 
@@ -167,7 +166,7 @@ UNPACK_TIMEOUT_S = 3600.0  #: time limit in seconds for unpacking a model's vers
 
 @dataclass(frozen=True, slots=True)
 class ModelBrought(Resource):
-    """A version's files are on the host with the expected checksums."""
+    """The files of one version of a model are on the host, with the expected checksums."""
 
     name: str
     version: int
@@ -195,12 +194,12 @@ class ModelBrought(Resource):
 
 
 def short(digest: str) -> str:
-    """Return the first 12 digits of a digest, for people to compare."""
+    """Return the first 12 hexadecimal digits of ``digest``, for people to compare."""
     return digest.removeprefix("sha256:")[:12]
 
 
 def other_files(name: str, version: int) -> str:
-    """Return the refusal text for a version whose files on the host differ from the declared ones."""
+    """Return the error text for a version whose files on the host differ from the declared ones."""
     return (
         f"version {version} of {name} is on this host with other files; files of a version never change, so upload the"
         f" new files as another version (--version {version + 1})"

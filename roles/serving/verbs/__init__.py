@@ -1,1 +1,1 @@
-"""Implementation of the tasks ``serve.…``: inventory changes and queries."""
+"""Implementation of the tasks ``serve.…``: inventory changes and queries for models."""

@@ -1,4 +1,6 @@
-"""Implementation of ``serve.up``, ``.switch`` and ``.down``: change the inventory and provision the host."""
+"""Implementation of the tasks ``serve.up``, ``.switch`` and ``.down``, which change the inventory and provision the
+host.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ ROLE, ROLES = "serving", "workspaces,serving"
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """Options of ``serve.up``; an omitted option is empty or 0."""
+    """Options of the task ``serve.up``; an omitted option is empty or 0."""
 
     directory: str
     name: str
@@ -56,7 +58,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """Change of a model's inventory entry by a task."""
+    """Description of a change that a task makes to a model's inventory entry."""
 
     host: str
     name: str
@@ -66,7 +68,7 @@ class _Change:
 
 
 def up(request: Request, wish: Wish, options: Mapping[str, Any], *, provision: bool = True) -> int:
-    """Run ``serve.up``. Read the model and check the inventory before any connection to the host."""
+    """Run the task ``serve.up``. It reads the model and checks the inventory before it connects to the host."""
     if not wish.directory:
         raise InputError("missing; give the directory that tf.saved_model.save wrote: --model DIR", "--model")
     model = read_model(expanded(wish.directory), wish.version or None, wish.signature)
@@ -95,7 +97,7 @@ def up(request: Request, wish: Wish, options: Mapping[str, Any], *, provision: b
 
 
 def switch(request: Request, name: str, version: int, *, provision: bool = True) -> int:
-    """Run ``serve.switch``. Only a version that the host already serves can become live."""
+    """Run the task ``serve.switch``. Without ``--force``, the new live version must accept the same requests."""
     fleet = open_fleet(request)
     host, space = _host_of(fleet, request, name)
     was_live = _known(fleet, host, name, version)["live"]
@@ -109,7 +111,7 @@ def switch(request: Request, name: str, version: int, *, provision: bool = True)
 
 
 def down(request: Request, name: str, version: int, *, provision: bool = True) -> int:
-    """Run ``serve.down`` for the model, or for one version that is not live."""
+    """Run the task ``serve.down`` for the model or, with ``version``, for one version that is not live."""
     fleet = open_fleet(request)
     host, _ = _host_of(fleet, request, name)
 
@@ -136,14 +138,15 @@ def down(request: Request, name: str, version: int, *, provision: bool = True) -
 
 
 def _name_of(folder: Path) -> str:
-    """Return the name of the directory; if that name is a version, the name of its parent."""
+    """Return the model's name: that of ``folder`` or, if that is a version, of its parent."""
     absolute = folder.absolute()
     return (absolute.parent if called_like_a_version(absolute) else absolute).name.lower().replace("_", "-")
 
 
 def _host_of(fleet: Fleet, request: Request, name: str, *, new: bool = False) -> tuple[str, Workspace | None]:
-    """Return the task's host, and the model if the inventory declares it there. Raises ``InputError`` unless exactly
-    one host matches.
+    """Return the task's host, and the model if the inventory declares it there.
+
+    ``new``: the model may be missing. Raises ``InputError`` unless exactly one host matches.
     """
     if not name:
         raise InputError("missing; name the model, such as --name mnist", "--name")
@@ -178,7 +181,7 @@ def _host_of(fleet: Fleet, request: Request, name: str, *, new: bool = False) ->
 
 
 def _version_of(model: SavedModel, wish: Wish, entry: Mapping[str, Any] | None) -> int:
-    """Return the number of the new version. Raises ``InputError`` if the inventory has this number for other files."""
+    """Return the number of the new version. Raises ``InputError`` if ``entry`` has this number for other files."""
     known: dict[int, str] = dict((entry or {}).get("versions") or {})
     same = next((number for number, digest in known.items() if digest == model.digest), None)
     version = wish.version or model.number or same or max(known, default=0) + 1
@@ -200,7 +203,7 @@ def _entry(
     *,
     stack: Stack,
 ) -> dict[str, Any]:
-    """Return the model's inventory entry: the old entry, the given options and the new version."""
+    """Return the model's inventory entry: the old ``entry`` with the given ``options`` and the new version."""
     if entry is not None and (space is None or entry.get("kind") != "serving"):
         raise InputError(
             f"the name belongs to a workspace of the kind {entry.get('kind')}; give the model another name", "--name"
@@ -215,7 +218,7 @@ def _entry(
 
 
 def _known(fleet: Fleet, host: str, name: str, version: int) -> dict[str, Any]:
-    """Return the model's inventory entry. Raises ``InputError`` if it does not have this version."""
+    """Return the model's inventory entry. Raises ``InputError`` if the entry is missing or lacks ``version``."""
     entry = declared_entry(fleet.path, host, name)
     if entry is None:
         raise InputError(
@@ -230,7 +233,7 @@ def _known(fleet: Fleet, host: str, name: str, version: int) -> dict[str, Any]:
 
 
 def _bring(fleet: Fleet, host: str, request: Request, what: tuple[str, int, SavedModel]) -> int:
-    """Upload the version's files to the host if they are missing there."""
+    """Upload a version's files to the host if they are missing there; return an exit status."""
     name, version, model = what
     targets = targets_of(fleet, replace(request, hosts=host))
     with tempfile.TemporaryDirectory(prefix="hostwright-model-") as folder:
@@ -243,7 +246,7 @@ def _bring(fleet: Fleet, host: str, request: Request, what: tuple[str, int, Save
 
 
 def _comparable(fleet: Fleet, host: str, request: Request, space: Workspace, version: int) -> None:
-    """Raise ``InputError`` if the new version would reject requests that the live version's clients send."""
+    """Raise ``InputError`` if ``version`` would reject requests that clients of the live version send."""
     (target,) = fleet.targets(host)
     with Connections(ask_password(request)).connect(target) as shell:
         problem = signatures_differ(shell, space, version)
@@ -254,7 +257,7 @@ def _comparable(fleet: Fleet, host: str, request: Request, space: Workspace, ver
 def _write(
     fleet: Fleet, change: _Change, entry: Callable[[], Mapping[str, Any] | None], request: Request, *, provision: bool
 ) -> int:
-    """Write the model's entry, computed from the current file; show the difference and provision the host."""
+    """Write the model's entry, which ``entry`` computes from the current file; show it and provision the host."""
     file = place(fleet.path)
     with alone(fleet.path):
         before, after = edited(fleet.path, change.host, change.name, entry())

@@ -1,4 +1,4 @@
-"""``serve.list``, and the comparison of signatures between versions."""
+"""Implementation of the task ``serve.list``, and the comparison of signatures between versions of a model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hostwright.standard.roles.workspaces.verbs.queries import declared_of
 
 @dataclass(frozen=True, slots=True)
 class ListedModel:
-    """One model of a host: its declaration and its server's state."""
+    """Row of ``serve.list``: one model of a host, with its declaration and its server's state."""
 
     host: str
     model: str
@@ -42,7 +42,7 @@ COLUMNS: dict[str, Callable[[ListedModel], str]] = {
 
 
 def show_list(request: Request) -> int:
-    """Run ``serve.list``: print a row for each declared or installed model of these hosts."""
+    """Run the task ``serve.list``: print a row for each declared or installed model of the selected hosts."""
     return show_rows(
         request,
         MODELS_PROBE,
@@ -54,13 +54,13 @@ def show_list(request: Request) -> int:
 
 
 def trouble_of(facts: Facts) -> str:
-    """Return the error if Docker does not respond and the served versions are therefore unknown; else empty."""
+    """Return an error text if Docker does not respond, so that the served versions are unknown; else empty."""
     found = read_models(facts)
     return trouble_with(found.docker) if found.docker == "silent" else ""
 
 
 def rows_of(host: str, declared: tuple[Workspace, ...], found: ServingFacts) -> Iterator[ListedModel]:
-    """Yield the models of a host, ordered by name."""
+    """Yield the declared and the installed models of ``host``, ordered by name."""
     known = {space.name: space for space in declared if space.entry.kind == "serving"}
     there = (name for name, model in found.models.items() if model.files)
     for name in sorted({*known, *there}):
@@ -87,7 +87,7 @@ def rows_of(host: str, declared: tuple[Workspace, ...], found: ServingFacts) -> 
 
 
 def signatures_differ(shell: RootShell, space: Workspace, version: int) -> str:
-    """Return the reason why clients of the live version cannot use ``version``; empty if they can."""
+    """Return why clients of the live version cannot use ``version``; empty if they can."""
     live, other = (_metadata(shell, space, part) for part in ("labels/live", f"versions/{version}"))
     if isinstance(other, str):
         return f"version {version} of {space.name} does not respond ({other}); provision it first"
@@ -111,7 +111,7 @@ def signatures_differ(shell: RootShell, space: Workspace, version: int) -> str:
 
 
 def _metadata(shell: RootShell, space: Workspace, part: str) -> dict[str, Any] | str:
-    """Return the signatures of a version, or the text of an error."""
+    """Return the signatures of the version at the server's path ``part``, or an error text."""
     address = f"http://127.0.0.1:{space.port}{space.path}/{part}/metadata"
     script = sh("curl -q -s -m 30 --noproxy '*' -- %s", address)
     output = shell.attempt(script, timeout_s=60)
@@ -127,7 +127,7 @@ def _metadata(shell: RootShell, space: Workspace, part: str) -> dict[str, Any] |
 
 
 def _tensors(definition: Any, side: str) -> dict[str, str]:
-    """Return type and shape of a signature's tensors, by name."""
+    """Return name → type and shape of the tensors on one ``side`` (inputs or outputs) of a signature."""
     tensors = definition.get(side) if isinstance(definition, dict) else None
     if not isinstance(tensors, dict):
         return {}

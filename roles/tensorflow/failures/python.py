@@ -1,4 +1,4 @@
-"""Signs of faulty TensorFlow environments, from names of directories without any import."""
+"""Signs of faulty TensorFlow environments, read from directory names; no Python module is imported."""
 
 from __future__ import annotations
 
@@ -123,16 +123,14 @@ def _too_new(ctx: AuditContext, name: str) -> Iterator[str]:
 
 
 def _pinned(ctx: AuditContext, venv: Used | None, name: str) -> int | None:
-    """Return the major version of a package in the pins for the environment's Python, else for the stack's first
-    Python.
-    """
+    """Return the major version that the stack pins for ``name``, for the environment's Python if the stack has it."""
     texts = ctx.section(TensorflowSection).constraints
     python = venv.python if venv and venv.python in texts else next(iter(texts), "")
     return major(Recipe("", python, "", texts.get(python, "")).pins.get(name, ""))
 
 
 def _version_differs(drift: Drift) -> bool:
-    """Return whether another version or two versions are installed; false for missing packages and wrong files."""
+    """Return whether another version or two versions of a package are installed; false for other differences."""
     name, have = drift.name, drift.have
     twice = f" and {name} " in have
     return twice or not f"{have} ".startswith((f"{name} {drift.version} ", f"{name} {ABSENT} "))

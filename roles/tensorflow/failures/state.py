@@ -27,9 +27,9 @@ OUTSIDE = homes_probe(sh_file(__file__, "outside.sh"))
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """Environment at the stack's path. ``dists`` has its packages by canonical name.
+    """The Python environment at the stack's path. ``dists``: canonical package name → version.
 
-    ``recipe`` and ``found`` are ``None`` for an environment that provisioning did not build.
+    ``recipe`` and ``found`` are ``None`` for an environment that Hostwright did not build.
     """
 
     home: str
@@ -44,7 +44,7 @@ class Used:
 
 
 def used(ctx: AuditContext) -> Used | None:
-    """Return the environment at the stack's path; ``None`` if missing. Raises ``Unread``."""
+    """Return the environment at the stack's path; ``None`` if missing. Raises ``Unread`` if it cannot be listed."""
     venv = wanted(ctx, "tensorflow", Venv)
     answer = ctx.answer(venv.probes()[1])
     if answer.truncated:
@@ -71,7 +71,10 @@ def _by_hand(ctx: AuditContext, path: str) -> Used | None:
 
 
 def outside(ctx: AuditContext) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield each directory outside a venv that has a TensorFlow, with the versions there by name. Raises ``Unread``."""
+    """Yield each directory outside a venv that has a TensorFlow, with package name → version.
+
+    Raises ``Unread`` if the home directories were not read.
+    """
     answer = ctx.answer(OUTSIDE)
     if not answer.ok:
         raise Unread(
@@ -92,7 +95,7 @@ def _name(dist: Dist) -> str:
 
 
 def major(version: str) -> int | None:
-    """Return the first number of a package's version; ``None`` if not a number."""
+    """Return the major version in ``version``, a package's version; ``None`` if it is not valid."""
     try:
         return Version(version).major
     except InvalidVersion:

@@ -1,4 +1,4 @@
-"""Messages of pip, Python and frameworks whose causes a host does not show."""
+"""Failure messages of pip, Python and frameworks whose causes have no sign on a host."""
 
 from __future__ import annotations
 

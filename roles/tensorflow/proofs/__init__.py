@@ -1,4 +1,4 @@
-"""Proofs of TensorFlow: correct results on one device and on several, and their speed."""
+"""Proofs (tests on a host) of TensorFlow: correct results on one device and on several, and their speed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PORT = 29471  #: TCP port of TensorFlow's workers during a proof, unassigned in 
 
 
 def proofs(variables: EnvironmentVariables, ctx: RoleContext) -> tuple[Proof, ...]:
-    """Return the proofs. The quick proofs, of devices and of the articles' benchmark, come first."""
+    """Return TensorFlow's proofs. Those of the level ``quick`` (devices and a dense network) come first."""
     wanted = ctx.section(TensorflowSection)
     cuda, cudnn = ctx.find(CudaSection), ctx.find(CudnnSection)
     toolkit = cuda.prefix if cuda else ""
@@ -49,9 +49,9 @@ def proofs(variables: EnvironmentVariables, ctx: RoleContext) -> tuple[Proof, ..
 def of_one_host(
     layer: str, interpreter: tuple[str, ...], installed: TensorflowJudge, *, name: str = "{}", quickest: Level = "quick"
 ) -> tuple[Proof, ...]:
-    """Return the proofs that need only one host. ``interpreter`` is any command that runs Python files.
+    """Return the proofs that need only one host. ``interpreter``: a command that runs Python files.
 
-    ``name`` is the format of the proofs' names, ``quickest`` the level of proofs that take a minute or two.
+    ``name`` is the format of the proofs' names. ``quickest`` is the level of the proofs that take a minute or two.
     """
 
     def proof(of: str, file: str, judge: Judge, level: Level = "full", **arguments: Any) -> Proof:

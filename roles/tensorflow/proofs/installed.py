@@ -1,4 +1,4 @@
-"""Findings about versions, GPUs and results of the installed TensorFlow."""
+"""Judge of the installed TensorFlow: its versions, GPUs and results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SUBJECTS = {
 
 @dataclass(frozen=True, slots=True)
 class TensorflowJudge:
-    """The stack's versions of TensorFlow, CUDA and cuDNN, and CUDA's directory. An empty value is not checked."""
+    """Expected versions of TensorFlow, CUDA and cuDNN, and CUDA's directory. An empty value is not checked."""
 
     tensorflow: str
     cuda: str = ""
@@ -31,9 +31,7 @@ class TensorflowJudge:
     cudnn: str = ""  #: version of cuDNN in the notation of cuDNN, such as ``8.1.0``
 
     def judge(self, measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-        """Return findings for versions other than the stack's, missing GPUs, wrong results, and memory growth without
-        effect.
-        """
+        """Return findings for unexpected versions, missing GPUs, wrong results, and memory growth without effect."""
         return tuple(self._judge(measured, expected))
 
     def _judge(self, measured: Measurements, expected: Expected) -> Iterator[ProofFinding]:
@@ -76,7 +74,7 @@ class TensorflowJudge:
 
 
 def _growth(measured: Measurements) -> Iterator[ProofFinding]:
-    """Yield a finding for each GPU where a small computation uses much memory despite memory growth."""
+    """Yield a finding for each GPU on which memory growth is set, but a small computation uses much memory."""
     for each in measured.named("memory with growth"):
         total = measured.number("memory", each.device)
         if each.number is not None and total and each.number > GROWTH * total:

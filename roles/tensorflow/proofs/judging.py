@@ -25,7 +25,7 @@ STARVED = 30.0  #: utilisation in percent below which a GPU is reported as waiti
 
 
 def benchmark(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """Return findings if the network diverged, or a GPU is slower than the CPU."""
+    """Return findings if the training diverged, the network predicts wrong values, or a GPU is slower than the CPU."""
     return tuple(_benchmark(measured, expected))
 
 
@@ -47,13 +47,13 @@ def _benchmark(measured: Measurements, expected: Expected) -> Iterator[ProofFind
 
 
 def dense(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """Return the findings of ``benchmark``, and whether the trained network's prediction differs from NumPy's."""
+    """Return the findings of ``benchmark``. The trained network's prediction must have been compared with NumPy's."""
     unseen = () if measured.named("prediction") else tuple(within(measured, "prediction", SAME, "the prediction"))
     return (*unseen, *benchmark(measured, expected))
 
 
 def gains(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """Return findings for settings that change the result or slow a step down."""
+    """Return findings for settings, such as XLA, that change the result or slow a training step down."""
     return tuple(_gains(measured, expected))
 
 
@@ -76,7 +76,7 @@ def _gains(measured: Measurements, expected: Expected) -> Iterator[ProofFinding]
 
 
 def formats(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """Return findings if the network did not learn, or if a saved format gives other predictions."""
+    """Return findings if the network did not learn, or a saved model predicts other values."""
     return tuple(_formats(measured, expected))
 
 
@@ -104,7 +104,7 @@ def _formats(measured: Measurements, expected: Expected) -> Iterator[ProofFindin
 
 
 def feeding(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """Return findings for records changed on disk, and for GPUs that wait for their images."""
+    """Return findings for records that changed on disk, and for GPUs that wait for their images."""
     return tuple(_feeding(measured, expected))
 
 
@@ -134,9 +134,7 @@ def _feeding(measured: Measurements, expected: Expected) -> Iterator[ProofFindin
 
 
 def mirrored(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """Return findings if a GPU did not take part, computed other weights, or was used less than the others, or if all
-    GPUs together are not faster than one.
-    """
+    """Return findings if GPUs that train together have wrong weights, are used unevenly, or are no faster than one."""
     return tuple(_mirrored(measured, expected))
 
 
@@ -170,7 +168,7 @@ def utilisation(measured: Measurements) -> Iterator[ProofFinding]:
 
 
 def workers(measured: Measurements, _expected: Expected) -> tuple[ProofFinding, ...]:
-    """Return findings if the hosts together computed other weights than one device alone."""
+    """Return findings if the hosts together trained other weights than one device alone."""
     return tuple(agreement(measured))
 
 

@@ -1,1 +1,1 @@
-"""Declarations of workspaces in an inventory, and conflicts between them."""
+"""Declarations of workspaces in an inventory, and checks for conflicts between them."""

@@ -1,4 +1,4 @@
-"""Inventory entries of a user and of a workspace, and limits."""
+"""Inventory entries of the role ``workspaces``: users, workspaces, and limits of workspaces."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ Port = Annotated[int, BeforeValidator(_port), Field(ge=0, le=65535)]
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceUser:
-    """A user of workspaces."""
+    """Inventory entry of a user of workspaces."""
 
     uid: Id | None = None  #: UID of the user; empty: the UID of the host's account of this name
     gid: Id | None = None  #: GID of the user; empty: the same number as ``uid``, or the group of the host's account
@@ -75,7 +75,7 @@ class WorkspaceUser:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceLimits:
-    """Limits that several workspaces share. An empty field means no limit."""
+    """Sums of resources that several workspaces together may not exceed. An empty field means no limit."""
 
     workspaces: Count | None = None
     gpus: Count | None = None
@@ -88,7 +88,7 @@ class WorkspaceLimits:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceEntry:
-    """One workspace in the inventory."""
+    """Inventory entry of one workspace."""
 
     user: str  #: name of a user in ``workspaces_users``
     kind: Kind
@@ -180,8 +180,8 @@ class WorkspaceEntry:
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """Environment variables of the workspace's programs, with defaults: loopback addresses bypass the proxy, and
-        Python in a batch run does not buffer its output.
+        """Environment variables of the workspace's programs: ``environment``, and defaults. By default, loopback
+        addresses bypass the proxy, and Python in a batch run does not buffer its output.
         """
         named = {name.lower() for name in self.environment}
         more = _AT_ONCE if self.kind == "batch" else {}
@@ -190,14 +190,15 @@ class WorkspaceEntry:
         return {**self.environment, **{name: value for name, value in more.items() if name not in self.environment}}
 
     def cautions(self, name: str) -> tuple[str, ...]:
-        """Return warnings about the limits of the workspace ``name``."""
+        """Return a warning if the shared memory of this workspace, called ``name``, exceeds its memory limit."""
         return () if self.kind in UNATTENDED else beyond_memory(f"workspace {name}", self.shm, self.memory)
 
     @property
     def card_variables(self) -> Mapping[str, str]:
-        """GPU variables of the workspace's programs, without the variables that ``environment`` sets.
+        """Environment variables about GPUs for the workspace's programs, without variables that ``environment`` sets.
 
-        They select nvidia-smi's order of GPUs, and prevent TensorFlow from allocating all memory of a shared GPU.
+        The variables select nvidia-smi's order of GPUs, and prevent TensorFlow from allocating all memory of a shared
+        GPU.
         """
         variables = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"} if self.gpus else {}
         if self.gpus and (self.share or self.when_idle):
@@ -206,10 +207,12 @@ class WorkspaceEntry:
 
     @property
     def log_directory(self) -> str:
-        """Path of TensorBoard's logs in the container."""
+        """Path in the container of the logs that TensorBoard shows."""
         return self.logs if self.logs.startswith("/") else f"{HOME}/{self.logs or 'logs'}"
 
 
 def entry_or_nothing(value: Any) -> Any:
-    """Return an empty mapping in place of ``None``: ``alice:`` in YAML declares an entry without settings."""
+    """Return an empty mapping in place of ``None``, else ``value``: ``alice:`` in YAML declares an entry without
+    settings.
+    """
     return {} if value is None else value

@@ -1,4 +1,4 @@
-"""Types of a declared workspace's values: names, sizes, images and mounts."""
+"""Types that check the values of a declared workspace, such as names, sizes, images and mounts."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ def bytes_of(size: str) -> int:
 
 
 def beyond_memory(whose: str, shm: str, memory: str | None) -> tuple[str, ...]:
-    """Return a warning if shared memory exceeds the memory limit, against which it counts.
+    """Return a warning if the shared memory ``shm`` exceeds the limit ``memory``, against which it counts. ``whose``:
+    the start of the warning.
 
     >>> beyond_memory("workspace alice-lab", "4g", "1g")[0].partition(";")[0]
     'workspace alice-lab has 4g of shared memory (shm), which counts against its 1g of memory'
@@ -69,7 +70,7 @@ def beyond_memory(whose: str, shm: str, memory: str | None) -> tuple[str, ...]:
 
 
 def digest_of(image: str) -> str:
-    """Return the digest in an image's name; empty for a name with a tag."""
+    """Return the digest in the image name ``image``; empty for a name without a digest."""
     return image.partition("@")[2]
 
 
@@ -93,7 +94,7 @@ def _image(text: str) -> str:
 
 
 def is_below(path: str, directory: str) -> bool:
-    """Return whether a path is the directory or below it."""
+    """Return whether ``path`` is ``directory`` or below it."""
     return path == directory or path.startswith(f"{directory.rstrip('/')}/")
 
 
@@ -133,7 +134,9 @@ def _keys(text: str) -> str:
 
 
 def _fields(blob: str) -> list[bytes]:
-    """Return the fields of a base64 public key (RFC 4253, section 6.6); none if they do not fill the data exactly."""
+    """Return the fields of the base64 public key ``blob`` (RFC 4253, section 6.6); none if they do not fill the data
+    exactly.
+    """
     try:
         data = base64.b64decode(blob, validate=True)
     except binascii.Error:
@@ -198,7 +201,8 @@ def _variable(name: Any, value: Any) -> str:
 
 
 def decimal(value: Any) -> Any:
-    """Check a whole number in decimal digits. Raises ``ValueError`` with the text as written.
+    """Check that ``value`` was written as a whole number in decimal digits. Raises ``ValueError`` with the written text
+    if not.
 
     YAML 1.1 parses ``0644`` as 420, and Docker's ``22:22`` as 1342.
     """
@@ -217,7 +221,9 @@ def _written_as(form: str, value: Any, expected: str) -> Any:
 
 
 def _script(text: str) -> str:
-    """Normalize a script from Windows: its byte order mark and line ends."""
+    """Return the script ``text`` without a byte order mark and Windows line ends. Raises ``ValueError`` for a NUL
+    character.
+    """
     return _word(text.removeprefix("\ufeff").replace("\r\n", "\n"))
 
 
@@ -228,7 +234,9 @@ def _word(text: str) -> str:
 
 
 def _peoples_directory(path: str) -> str:
-    """Check the directory of users' files, which root will own."""
+    """Check that ``path`` can be the directory of users' files, which root will own. Raises ``ValueError`` for a
+    directory of other files.
+    """
     system = next((each for each in (*_SYSTEM, *_TEMPORARY) if each != "/var" and is_below(path, each)), None)
     if system or path in _SHARED or any(is_below(path, each) for each in _STATES):
         raise ValueError(

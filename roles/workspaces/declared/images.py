@@ -21,7 +21,7 @@ _OF_WHEELS = (2, 13)
 
 
 def image_for(stack: Stack) -> str:
-    """Return the default image of workspaces on a host with this stack."""
+    """Return the default image of workspaces on a host with the stack ``stack``."""
     if torch := _series(stack, "torch"):
         return TORCH_CUDA_13 if torch >= _TORCH_OF_CUDA_13 else TORCH_CUDA_12
     if _series(stack, "jax"):
@@ -30,7 +30,9 @@ def image_for(stack: Stack) -> str:
 
 
 def server_for(stack: Stack, named: str, *, gpus: bool) -> str:
-    """Return the image of a model server on a host with this stack. A custom image in ``named`` is kept."""
+    """Return the image of a model server on a host with the stack ``stack``. ``named`` is the inventory's image; a
+    custom image is kept.
+    """
     image = named.removesuffix("-gpu") or (SERVING if image_for(stack) == TENSORFLOW else SERVING_TODAY)
     if image not in SERVERS:
         return named

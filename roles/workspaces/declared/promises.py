@@ -1,4 +1,4 @@
-"""Checks between the workspaces of a host: one port each, GPUs used once, and limits."""
+"""Checks across all workspaces of a host: one port each, no GPU used twice, and limits."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ Wrong = tuple[str, str]  #: name of a workspace or user, and error text about th
 
 @dataclass(frozen=True, slots=True)
 class PortRange:
-    """Range of ports for workspaces without a declared port."""
+    """Range of ports for workspaces whose inventory entry has no port."""
 
     first: int
     last: int
 
     @classmethod
     def read(cls, text: str) -> PortRange:
-        """Parse a range such as ``20000-29999``. Raises ``ValueError``."""
+        """Parse a range of ports such as ``20000-29999``. Raises ``ValueError`` for any other text or an invalid
+        port.
+        """
         first, dash, last = text.partition("-")
         if not (dash and first.isdigit() and last.isdigit() and 1024 <= int(first) <= int(last) <= 65535):
             raise ValueError(f"found {text!r}, expected a range of ports from 1024 to 65535, such as 20000-29999")
@@ -35,16 +37,16 @@ class PortRange:
         return self.last - self.first + 1
 
     def home(self, name: str) -> int:
-        """Return the port derived from a hash of the name. Two names may have the same port."""
+        """Return the port that a hash of the workspace's name selects. Two names may have the same port."""
         number = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big")
         return self.first + number % len(self)
 
 
 def ports_of(entries: Entries, ports: PortRange) -> dict[str, int]:
-    """Return the port of each workspace that needs one. A port depends on other workspaces only if two names have the
-    same hash.
+    """Return name → port for each workspace with a declared port or in need of a port. A port derived from the name
+    depends on other workspaces only if it is taken.
 
-    Raises ``ValueError`` if the range is too small.
+    Raises ``ValueError`` if the range ``ports`` is too small.
     """
     given = {name: entry.port for name, entry in entries.items() if entry.port}
     taken = set(given.values())
@@ -64,10 +66,11 @@ def ports_of(entries: Entries, ports: PortRange) -> dict[str, int]:
 def not_shared(
     one: WorkspaceEntry, gpus: tuple[str, ...], other: WorkspaceEntry, others: tuple[str, ...], cards: Mapping[str, str]
 ) -> tuple[str, str] | None:
-    """Return two GPUs, one of each workspace, that both workspaces cannot use together, such as a GPU and a MIG device
-    on it; else ``None``.
+    """Return two GPUs, one of each workspace, that the workspaces ``one`` and ``other`` cannot both use, such as a GPU
+    and a MIG device on it; else ``None``.
 
-    Workspaces can use the same GPU if both share it, or if both are batch runs. ``cards`` maps MIG devices to GPUs.
+    ``gpus`` are the GPUs of ``one``, and ``others`` those of ``other``. Both can use the same GPU if both share it, or
+    if both are batch runs. ``cards`` maps MIG devices to GPUs.
     """
     both = None if one.share and other.share else clash(gpus, others, cards)
     queued = both is not None and both[0] == both[1] and one.kind == other.kind == "batch"
@@ -75,14 +78,16 @@ def not_shared(
 
 
 def person_of(entry: WorkspaceEntry, users: Mapping[str, WorkspaceUser]) -> WorkspaceUser | None:
-    """Return the user of a workspace; ``None`` for a model server without a user."""
+    """Return the user of the workspace ``entry``; ``None`` if ``users`` lacks the user. A model server without a user
+    gets an empty ``WorkspaceUser``.
+    """
     known = users.get(entry.user)
     return WorkspaceUser() if known is None and entry.kind == "serving" and entry.user == NOBODY else known
 
 
 def uids_given_twice(users: Mapping[str, WorkspaceUser]) -> Iterator[Wrong]:
-    """Yield each user with the uid of another user, and the error. Users who left count, because their files still
-    exist.
+    """Yield the name of each user whose uid an earlier user has, with an error text. Users who left count, because
+    their files still exist.
     """
     first: dict[int, str] = {}
     for name, person in users.items():
@@ -98,7 +103,9 @@ def uids_given_twice(users: Mapping[str, WorkspaceUser]) -> Iterator[Wrong]:
 
 
 def wrong_together(entries: Entries, users: Mapping[str, WorkspaceUser]) -> Iterator[Wrong]:
-    """Yield errors about users, and conflicts between two workspaces, each for the later of both names."""
+    """Yield errors about the users of workspaces, and conflicts between two workspaces, each with the name of a
+    workspace: for a conflict, the later of both names.
+    """
     for name, entry in entries.items():
         user = person_of(entry, users)
         if user is None:
@@ -116,7 +123,7 @@ def wrong_together(entries: Entries, users: Mapping[str, WorkspaceUser]) -> Iter
 
 
 def over_limits(entries: Entries, per_user: WorkspaceLimits, per_host: WorkspaceLimits) -> Iterator[Wrong]:
-    """Yield exceeded limits, each for the last name among the workspaces that share the limit."""
+    """Yield exceeded limits, each with the last name among the workspaces that share the limit."""
     for user in sorted({entry.user for entry in entries.values()}):
         theirs = {name: entry for name, entry in entries.items() if entry.user == user}
         yield from _over(theirs, per_user, f"the workspaces of {user}", "workspaces_per_user")

@@ -1,4 +1,4 @@
-"""Checked workspaces of a host, with all values that the inventory determines."""
+"""Checked workspaces of a host, each with all values that the inventory determines."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BATCH = "/usr/local/lib/hostwright/workspace-batch"
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """One workspace of a host."""
+    """One declared workspace of a host, after the checks."""
 
     name: str
     entry: WorkspaceEntry
@@ -37,25 +37,25 @@ class Workspace:
 
     @property
     def owner(self) -> str:
-        """Name of the workspace's user."""
+        """Name of the user who owns the workspace."""
         return self.entry.user
 
     @property
     def path(self) -> str:
-        """URL path of the workspace."""
+        """Path in the URL of the workspace's page or model."""
         if self.entry.kind == "serving":
             return f"/v1/models/{self.name}"
         return f"/{self.owner}/{self.name}/"
 
     @property
     def state(self) -> str:
-        """Root's directory on the host with the workspace's definition, token and other files."""
+        """Path of root's directory on the host with the workspace's definition, token and other files."""
         return f"{STATE}/{self.name}"
 
 
 def checked_together(entries: Entries, info: ValidationInfo) -> Entries:
-    """Check conflicts and limits between valid workspaces of a host. Raises all errors, each with the path of its
-    workspace.
+    """Check the individually valid workspaces of a host for conflicts and exceeded limits. Raises ``ValidationError``
+    with all errors, each with the name of its workspace.
     """
     needed = ("users", "ports", "per_user", "per_host")
     if any(name not in info.data for name in needed):
@@ -65,7 +65,9 @@ def checked_together(entries: Entries, info: ValidationInfo) -> Entries:
 
 
 def checked_people(users: Mapping[str, WorkspaceUser]) -> Mapping[str, WorkspaceUser]:
-    """Check that no two users have the same uid. Raises all errors, each with the path of its user."""
+    """Check that no two users have the same uid. Raises ``ValidationError`` with all errors, each with the name of its
+    user.
+    """
     _refuse("workspaces_users", uids_given_twice(users))
     return users
 
@@ -94,7 +96,7 @@ def _mistakes(entries: Entries, data: Mapping[str, object]) -> Iterator[Wrong]:
 def workspaces_of(
     entries: Entries, users: Mapping[str, WorkspaceUser], directory: str, ports: str, image: str = ""
 ) -> tuple[Workspace, ...]:
-    """Return the host's workspaces ordered by name, without those of users who left. ``image`` is the default image."""
+    """Return the host's workspaces ordered by name, except those of users who left. ``image`` is the default image."""
     numbers = ports_of(entries, PortRange.read(ports))
     people = {name: person_of(entry, users) or users[entry.user] for name, entry in entries.items()}
     return tuple(

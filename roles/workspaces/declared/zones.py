@@ -1,4 +1,4 @@
-"""Time zones in the variable ``TZ``."""
+"""Checks of time zones in the environment variable ``TZ`` of a workspace."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ _UTC = re.compile(r"(?:Etc/)?(?:UTC|UCT|GMT|Greenwich|Universal|Zulu)")
 
 
 def zone_of(value: str) -> str:
-    """Return the zone whose file programs need; empty for a rule, UTC, or another directory's file.
+    """Return the time zone in ``value`` whose file programs need; empty for a rule, UTC, or a file in another
+    directory.
 
     >>> zone_of("Europe/Berlin"), zone_of("CET-1CEST"), zone_of("UTC")
     ('Europe/Berlin', '', '')
@@ -32,7 +33,9 @@ def zone_of(value: str) -> str:
 
 
 def checked_zone(value: str) -> str:
-    """Check a value of ``TZ``. Raises ``ValueError`` for a zone that this machine's database does not have."""
+    """Return ``value``, a value of ``TZ``. Raises ``ValueError`` for a time zone that this machine's database does not
+    have.
+    """
     zone = zone_of(value)
     known = _known()
     if not zone or (_NAME.fullmatch(zone) and (not known or re.sub("^(?:posix|right)/", "", zone) in known)):
@@ -45,7 +48,7 @@ def checked_zone(value: str) -> str:
 
 @cache
 def _known() -> frozenset[str]:
-    """Return the names in this machine's time zone database; empty without one.
+    """Return the names of the time zones in this machine's database; empty without one.
 
     On Debian 13, only the text file tzdata.zi has all older names, such as US/Eastern.
     """

@@ -1,1 +1,1 @@
-"""Workspaces in the formats of other systems: Compose, Slurm, Kubernetes."""
+"""Export of a workspace into formats of other systems: Compose, Slurm, Kubernetes."""

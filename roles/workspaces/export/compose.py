@@ -1,4 +1,4 @@
-"""A workspace as a Compose file for its own host: the same image, directories, limits and port."""
+"""Export of a workspace as a Compose file for its own host, with the same image, directories, limits and port."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ HEAD = "# The workspace {name} of {user}, for {tool}\n"
 
 
 def compose(workspace: Workspace) -> str:
-    """Return the file by the Compose specification, for `docker compose` (v2), with the GPUs as reserved devices.
+    """Return the workspace as a file by the Compose specification, for `docker compose` (v2), with the GPUs as reserved
+    devices.
 
     Raises ``InputError`` for an SSH box, whose image is built on its host.
     """
@@ -27,9 +28,10 @@ def compose(workspace: Workspace) -> str:
 
 
 def compose_runtime(workspace: Workspace) -> str:
-    """Return the file in the older format 2.4, for `docker-compose` 1.25 and later. GPUs come from the nvidia runtime.
+    """Return the workspace as a Compose file in the older format 2.4, for `docker-compose` 1.25 and later. The nvidia
+    runtime provides the GPUs.
 
-    Raises ``InputError`` for an SSH box.
+    Raises ``InputError`` for an SSH box, whose image is built on its host.
     """
     service = _service(workspace)
     if workspace.entry.gpus:
@@ -72,12 +74,14 @@ def _service(workspace: Workspace) -> dict[str, Any]:
 
 
 def _plain(text: str) -> str:
-    """Escape dollar signs, which Compose expands."""
+    """Return ``text`` with each dollar sign doubled, because Compose expands single ones."""
     return text.replace("$", "$$")
 
 
 def _variables(entry: WorkspaceEntry) -> dict[str, str]:
-    """Return the environment variables. Without GPUs, they override an image that requests all GPUs."""
+    """Return the environment variables of the container. Without GPUs, they override an image that requests all
+    GPUs.
+    """
     cards = entry.card_variables if entry.gpus else {"NVIDIA_VISIBLE_DEVICES": "void"}
     return {**cards, **{name: _plain(value) for name, value in entry.variables.items()}}
 

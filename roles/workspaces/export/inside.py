@@ -1,4 +1,4 @@
-"""Commands of workspaces outside Hostwright's hosts, without token, proxy and queue."""
+"""Commands that run workspaces outside Hostwright's hosts, without token, proxy and queue."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ PORTS = {"jupyter": 8888, "tensorboard": 6006}
 
 
 def command_inside(workspace: Workspace) -> tuple[str, ...]:
-    """Return a workspace's command and its arguments. Jupyter generates and prints a token.
+    """Return the command of ``workspace`` with its arguments, for a container in another system. Jupyter generates and
+    prints a token.
 
     Raises ``InputError`` for a script that is too long for one argument.
     """
@@ -33,7 +34,9 @@ def command_inside(workspace: Workspace) -> tuple[str, ...]:
 
 
 def _script(text: str) -> tuple[str, ...]:
-    """Return the command for a script: /bin/sh, or the first line's interpreter with a temporary file."""
+    """Return the command that runs the script ``text`` with /bin/sh, or with the interpreter in its first line and a
+    temporary file.
+    """
     if not text.startswith("#!"):
         return ("/bin/sh", "-c", text, "script")
     write = 'file=$(mktemp) && printf %s "$1" >"$file" && shift && exec "$@" "$file"'
@@ -41,7 +44,9 @@ def _script(text: str) -> tuple[str, ...]:
 
 
 def hosts_checked(workspace: Workspace, hosts: int) -> None:
-    """Raise ``InputError`` for an invalid number of hosts for this workspace."""
+    """Raise ``InputError`` if ``workspace`` cannot run on ``hosts`` hosts, or is a model server, which cannot be
+    exported.
+    """
     if workspace.entry.kind == "serving":
         raise InputError(
             f"{workspace.name} is a model server, whose versions are managed on its host; it cannot be exported"
@@ -60,7 +65,7 @@ def hosts_checked(workspace: Workspace, hosts: int) -> None:
 
 
 def cards_checked(workspace: Workspace) -> None:
-    """Raise ``InputError`` for a MIG device. Clusters assign MIG devices by profile, not by UUID."""
+    """Raise ``InputError`` if ``workspace`` uses a MIG device. Clusters assign MIG devices by profile, not by UUID."""
     part = next(filter(is_mig, workspace.entry.gpus), None)
     if part is not None:
         raise InputError(

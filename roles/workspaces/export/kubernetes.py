@@ -1,4 +1,4 @@
-"""A workspace as Kubernetes manifests: a Deployment, a Job, or a TFJob for several hosts."""
+"""Export of a workspace as Kubernetes manifests: a Deployment, a Job, or a TFJob for several hosts."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _QUANTITY = re.compile(r"[1-9][0-9]{0,7}(Mi|Gi|Ti|Pi|M|G|T|P)")
 
 
 def kubernetes(workspace: Workspace, hosts: int = 1, storage: str = "50Gi") -> str:
-    """Return the manifests as one YAML text, for ``kubectl apply -f``.
+    """Return the manifests of ``workspace`` as one YAML text, for ``kubectl apply -f``.
 
-    ``hosts`` is the number of pods of a batch workspace's distributed training, a TFJob of the Kubeflow training
-    operator. ``storage`` is the size of the claim for the workspace's files. Each mounted directory becomes a separate
-    claim, which must exist. The limit of processes is omitted, because a pod has no such field.
+    ``hosts`` is the number of pods of a batch workspace's distributed training, which becomes a TFJob of the Kubeflow
+    training operator. ``storage`` is the size of the volume claim for the workspace's files. Each mounted directory
+    becomes a separate claim, which must exist. The limit of processes is omitted, because a pod has no such field.
 
     Raises ``InputError`` for an SSH box, whose image is built on its host, and for a ``storage`` that Kubernetes would
     refuse or misread: ``50`` would be 50 bytes.
@@ -58,7 +58,8 @@ def _named(version: str, kind: str, workspace: Workspace, name: str) -> Manifest
 
 
 def dns_name(name: str) -> str:
-    """Return a workspace's name as a DNS label, which starts with a letter and does not end with a hyphen (RFC 1035).
+    """Return the workspace name ``name`` as a DNS label, which starts with a letter and does not end with a hyphen (RFC
+    1035).
 
     A changed name gets a hash, so that it stays unique.
 
@@ -79,21 +80,21 @@ def _files(workspace: Workspace) -> str:
 
 
 def _job(workspace: Workspace, pod: Manifest) -> Manifest:
-    """Return a Job that runs once and is not repeated after a failure."""
+    """Return a Job that runs ``pod`` once and does not repeat it after a failure."""
     template = {"spec": {**pod, "restartPolicy": "Never"}}
     spec = {"backoffLimit": 0, "template": template}
     return {**_named("batch/v1", "Job", workspace, dns_name(workspace.name)), "spec": spec}
 
 
 def _tf_job(workspace: Workspace, pod: Manifest, hosts: int) -> Manifest:
-    """Return a TFJob for several hosts. The operator requires a container named ``tensorflow``."""
+    """Return a TFJob that runs ``pod`` on several hosts. The operator requires a container named ``tensorflow``."""
     worker = {"replicas": hosts, "restartPolicy": "Never", "template": {"spec": pod}}
     spec = {"runPolicy": {"cleanPodPolicy": "None"}, "tfReplicaSpecs": {"Worker": worker}}
     return {**_named("kubeflow.org/v1", "TFJob", workspace, dns_name(workspace.name)), "spec": spec}
 
 
 def _deployment(workspace: Workspace, pod: Manifest) -> Manifest:
-    """Return a Deployment with one pod, which is stopped before another one starts."""
+    """Return a Deployment of one ``pod``, in which the old pod is stopped before a new one starts."""
     labels = {"app.kubernetes.io/name": dns_name(workspace.name)}
     template = {"metadata": {"labels": labels}, "spec": pod}
     spec = {"replicas": 1, "strategy": {"type": "Recreate"}, "selector": {"matchLabels": labels}, "template": template}
@@ -101,7 +102,7 @@ def _deployment(workspace: Workspace, pod: Manifest) -> Manifest:
 
 
 def _service(workspace: Workspace) -> Manifest:
-    """Return the Service; from outside, use ``kubectl port-forward service/NAME 8888``."""
+    """Return the Service for the workspace's port; from outside, use ``kubectl port-forward service/NAME 8888``."""
     port = PORTS[workspace.entry.kind]
     spec = {
         "selector": {"app.kubernetes.io/name": dns_name(workspace.name)},
@@ -111,7 +112,7 @@ def _service(workspace: Workspace) -> Manifest:
 
 
 def _pod(workspace: Workspace) -> Manifest:
-    """Return the pod with its container and the workspace's limits."""
+    """Return the pod specification with the workspace's container and limits."""
     entry = workspace.entry
     claims = [(_files(workspace), HOME, False), *_claims(entry.mounts)]
     container: Manifest = {
@@ -161,17 +162,18 @@ def _limits(workspace: Workspace) -> dict[str, str]:
 
 
 def _mebibytes(size: str) -> str:
-    """Return a size in Kubernetes' notation, at least one MiB."""
+    """Return ``size`` in Kubernetes' notation (``512Mi``), at least one MiB."""
     return f"{max(1, bytes_of(size) // MIB)}Mi"
 
 
 def _plain(text: str) -> str:
-    """Escape dollar signs: Kubernetes expands ``$(NAME)``, and ``$$`` is one dollar sign."""
+    """Return ``text`` with each dollar sign doubled: Kubernetes expands ``$(NAME)``, and ``$$`` is one dollar sign."""
     return text.replace("$", "$$")
 
 
 def _claims(mounts: Sequence[str]) -> list[tuple[str, str, bool]]:
-    """Return, for each mount, the claim for the host's directory, the mount point, and whether it is read-only.
+    """Return, for each of ``mounts``, the volume claim for the host's directory, the mount point, and whether it is
+    read-only.
 
     >>> _claims(["/data/imagenet:/data:ro"])
     [('data-imagenet', '/data', True)]
@@ -182,7 +184,7 @@ def _claims(mounts: Sequence[str]) -> list[tuple[str, str, bool]]:
 
 
 def _claim(source: str) -> str:
-    """Return the name of a directory's claim, the same in all workspaces.
+    """Return the name of the volume claim for the host directory ``source``, which is the same in all workspaces.
 
     >>> _claim("/data/Set_A"), _claim("/data/set-a")
     ('data-set-a-c1fdbe4e', 'data-set-a-09c64145')

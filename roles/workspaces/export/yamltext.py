@@ -1,4 +1,4 @@
-"""YAML for other systems, quoted so that YAML 1.1 and 1.2 parsers read the same texts."""
+"""YAML text for other systems, quoted so that parsers of YAML 1.1 and 1.2 read the same values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hostwright.roles import Unquoted, text_as_written
 
 
 def yaml_text(documents: Iterable[Mapping[str, Any]], *, explicit_start: bool = False) -> str:
-    """Return the documents as one text.
+    """Return ``documents`` as one YAML text.
 
     >>> print(yaml_text([{"A": "1e3", "B": "yes", "C": "UTC"}]), end="")
     A: "1e3"
@@ -23,7 +23,7 @@ def yaml_text(documents: Iterable[Mapping[str, Any]], *, explicit_start: bool = 
 
 
 class _Dumper(yaml.SafeDumper):
-    """Dumper that quotes each text that some YAML parser would read as another type."""
+    """YAML dumper that quotes each text that some YAML parser would read as another type."""
 
     def ignore_aliases(self, _data: object) -> bool:
         return True  # people edit these files, so repeated values have no aliases

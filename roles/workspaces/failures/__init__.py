@@ -1,4 +1,4 @@
-"""Failures that users notice in their containers."""
+"""Failures that users notice in their workspaces' containers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CARDS_INSIDE = Probe(sh_file(__file__, "cards.sh"), root=True)
 
 
 def _workspaces(ctx: AuditContext) -> WorkspaceFacts:
-    """Return the host's workspaces. Raises ``Unread`` if Docker does not respond."""
+    """Return the state of the host's workspaces. Raises ``Unread`` if Docker is absent or does not respond."""
     ctx.require(WORKSPACES_PROBE)
     facts = read_workspaces(ctx.facts)
     if facts.docker:

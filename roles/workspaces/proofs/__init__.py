@@ -1,4 +1,4 @@
-"""Proofs of TensorFlow in a container with the host's workspace image."""
+"""Proofs (tests) of TensorFlow in a container with the image of the host's workspaces."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ _TAG = re.compile(r"(?:.*/)?tensorflow:([0-9]+\.[0-9]+\.[0-9]+)(?:-[^/]*)?")
 
 
 def proofs(variables: Workspaces, ctx: RoleContext) -> tuple[Proof, ...]:
-    """Return TensorFlow's proofs, which run in a container.
+    """Return TensorFlow's proofs, which run in a container with ``proved_image``, else the TensorFlow image that most
+    workspaces use.
 
-    The short proofs have the level ``quick`` if workspaces use the image, which is then on the host.
+    If workspaces use the image, it is on the host, and the short proofs run at the level ``quick`` (else only at
+    ``full``).
     """
     # An ssh workspace's base image may be missing on the host.
     entries = (entry for _, entry in sorted(variables.containers.items()) if entry.kind != "ssh")
@@ -39,7 +41,9 @@ def proofs(variables: Workspaces, ctx: RoleContext) -> tuple[Proof, ...]:
 
 
 def _judge(image: str, ctx: RoleContext) -> TensorflowJudge:
-    """Return the versions to expect from the image's tag. CUDA is checked only for the stack's TensorFlow version."""
+    """Return the judge of the proofs, with the TensorFlow version in the tag of ``image``. CUDA is checked only if this
+    is the stack's TensorFlow version.
+    """
     tag = _TAG.fullmatch(image)
     version = tag[1] if tag else ""
     stacks, cuda = ctx.find(TensorflowSection), ctx.find(CudaSection)

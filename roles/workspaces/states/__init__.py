@@ -1,1 +1,1 @@
-"""States of workspaces on a host."""
+"""Resources (desired states of a host) of the role ``workspaces``."""

@@ -1,4 +1,4 @@
-"""Network access to containers: closed to other hosts, and withdrawn from users who left."""
+"""Network access to workspaces' containers: closed to other hosts, and withdrawn from users who left."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ class NetworksOpen(Resource):
 
 @dataclass(frozen=True, slots=True)
 class AccessWithdrawn(Resource):
-    """The containers of these users have no network, so that their connections and ports are closed.
+    """The containers of the users ``people`` have no network, so that their connections and ports are closed.
 
     Running processes continue until ``Undeclared`` removes the container. Only ``left: true`` withdraws access, because
-    a missing name may be a mistake.
+    a user missing in the inventory may be a mistake.
     """
 
     people: tuple[str, ...]

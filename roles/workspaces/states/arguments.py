@@ -54,7 +54,7 @@ _BOARD = '"$0" "$@" --detect_file_replacement=true; status=$?; [ "$status" -ne 2
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Values of a workspace that depend on its host: user IDs, GPU UUIDs and image ID."""
+    """Values that a workspace gets on its host, such as user IDs, GPU UUIDs and image ID."""
 
     uid: int
     gid: int
@@ -65,17 +65,21 @@ class Placed:
 
 
 def network_of(user: str) -> str:
-    """Return the network of a user's containers, in which containers cannot reach each other."""
+    """Return the name of the Docker network for the containers of the user ``user``, in which containers cannot reach
+    each other.
+    """
     return f"hostwright-{user}"
 
 
 def bridge_of(user: str) -> str:
-    """Return the bridge of a user's network, whose name is also in the firewall rules (``sh/network/closed.sh``)."""
+    """Return the name of the bridge of a user's Docker network. The firewall rules also contain it
+    (``sh/network/closed.sh``).
+    """
     return f"hww-{hashlib.sha256(user.encode()).hexdigest()[:10]}"
 
 
 def docker_arguments(space: Workspace, placed: Placed) -> tuple[str, ...]:
-    """Return the arguments of ``docker create``, without the container's name."""
+    """Return the arguments of ``docker create`` for the workspace's container, except the container's name."""
     return (
         *_labels(space, placed),
         *_limits(space),
@@ -120,7 +124,7 @@ def _limits(space: Workspace) -> Iterator[str]:
 
 
 def _rights(space: Workspace, placed: Placed) -> Iterator[str]:
-    """Yield the options that run the container with the user's IDs and without any capability. A root process could
+    """Yield the options that run the container with the user's IDs and without any capability. As root, a process could
     reach root's files on the host through the user's links.
     """
     yield from ("--security-opt", "no-new-privileges", "--cap-drop", "ALL", "--user", f"{placed.uid}:{placed.gid}")
@@ -129,7 +133,9 @@ def _rights(space: Workspace, placed: Placed) -> Iterator[str]:
 
 
 def _devices(space: Workspace, placed: Placed) -> tuple[str, ...]:
-    """Return the options with the GPUs by UUID. Without GPUs, ``void`` overrides an image that requests all GPUs."""
+    """Return the options that give the container its GPUs by UUID. Without GPUs, ``void`` overrides an image that
+    requests all GPUs.
+    """
     if not placed.uuids:
         return ("--env", "NVIDIA_VISIBLE_DEVICES=void")
     visible = f"NVIDIA_VISIBLE_DEVICES={','.join(placed.uuids)}"
@@ -155,7 +161,7 @@ def _mounts(space: Workspace) -> Iterator[str]:
 
 
 def state_files(space: Workspace) -> tuple[tuple[str, str], ...]:
-    """Return root's files for the container, each with its path in the container."""
+    """Return each file that root provides for the container: name in ``space.state``, and path in the container."""
     own = {
         "jupyter": (("token", f"{RUN}/token"), ("jupyter_config.py", f"{RUN}/jupyter_config.py")),
         "batch": (("script", f"{RUN}/script"),) if space.entry.script else (),
@@ -170,7 +176,7 @@ def _mount(source: str, target: str, *, readonly: bool = False) -> tuple[str, st
 
 
 def _program(space: Workspace, placed: Placed) -> tuple[str, ...]:
-    """Return the last arguments: environment, image and command."""
+    """Return the last arguments of ``docker create``: environment, image and command."""
     name = space.owner
     # git finds no email address in a host name without a dot. The user's configuration overrides EMAIL.
     own = {"HOME": HOME, "USER": name, "LOGNAME": name, "EMAIL": f"{name}@{space.name}"}
@@ -189,7 +195,7 @@ def _program(space: Workspace, placed: Placed) -> tuple[str, ...]:
 
 
 def _is_shell(entry: WorkspaceEntry) -> bool:
-    """Return whether a batch run's first program is a shell."""
+    """Return whether the first program of the batch run ``entry`` is a shell."""
     if not entry.script:
         return posixpath.basename(entry.command[0]) in _SHELLS
     first = entry.script.partition("\n")[0]
@@ -197,9 +203,9 @@ def _is_shell(entry: WorkspaceEntry) -> bool:
 
 
 def interpreter_of(entry: WorkspaceEntry) -> str:
-    """Return the interpreter in a script's first line, if the image must contain it.
+    """Return the interpreter in the first line of the entry's script, if the image must contain it.
 
-    Empty for an interpreter in the user's files, and for a line that only ``env`` can parse.
+    Empty for an interpreter in the user's files or a mount, and for a line that only ``env`` can parse.
 
     >>> interpreter_of(WorkspaceEntry("bob", "batch", script="#!/usr/bin/env python3\\nprint(1)\\n"))
     'python3'

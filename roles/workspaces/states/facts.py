@@ -1,4 +1,4 @@
-"""State of workspaces on a host: containers, images, networks and used ports, from one probe."""
+"""State of the workspaces on a host (containers, images, networks, used ports), from one probe."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ WORKSPACES_PROBE = Probe(
 
 @dataclass(frozen=True, slots=True)
 class SpaceContainer:
-    """A container of a workspace. All values come from the host unchecked."""
+    """A Docker container of a workspace. All values come from the host unchecked."""
 
     name: str
     id: str
@@ -78,17 +78,17 @@ class SpaceContainer:
 
     @property
     def kept_up(self) -> bool:
-        """Whether the container may use its port, because it runs or Docker is restarting it."""
+        """Whether the container is running or Docker is restarting it, so that it may use its port."""
         return self.state in ("running", "restarting")
 
     @property
     def connected(self) -> bool:
-        """Whether the container is on a network or joins one at its start."""
+        """Whether the container is on a Docker network, or joins one at its start."""
         return self.networks.split() not in ([], ["none"])
 
     @property
     def over(self) -> bool:
-        """Whether this is an ended batch run, which is never started again."""
+        """Whether this container is of a batch run that has ended. It is never started again."""
         return self.kind == "batch" and self.state in ("exited", "dead")
 
     @property
@@ -104,7 +104,7 @@ class SpaceContainer:
 
     @property
     def at_work(self) -> str:
-        """Description of the work that would end with the container; else empty."""
+        """Description of the user's work that would end with the container; empty if there is none."""
         if not self.running or self.kind in UNATTENDED or (self.kind != "batch" and not self.children):
             return ""
         what = "a batch run" if self.kind == "batch" else processes(self.children)
@@ -115,7 +115,7 @@ _KIND = TypeAdapter(SpaceContainer)
 
 
 def trouble_with(docker: str) -> str:
-    """Return the error for a Docker that is ``absent`` or ``silent``; else empty."""
+    """Return the error text for ``docker``, a state that is ``absent`` or ``silent``; else empty."""
     if docker == "silent":
         return "Docker does not answer: check systemctl status docker and journalctl -u docker on the host"
     return "Docker is not installed" if docker else ""
@@ -123,7 +123,7 @@ def trouble_with(docker: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceFacts:
-    """Parsed output of ``WORKSPACES_PROBE``."""
+    """State of the workspaces on a host, parsed from the output of ``WORKSPACES_PROBE``."""
 
     docker: str = ""  #: state of Docker: ``absent``, or ``silent`` (not responding); empty if Docker responded
     containers: tuple[SpaceContainer, ...] = ()
@@ -140,29 +140,35 @@ class WorkspaceFacts:
 
     @property
     def trouble(self) -> str:
-        """Error text if Docker did not respond; else empty."""
+        """Error text if Docker is absent or did not respond; else empty."""
         return trouble_with(self.docker)
 
     def image(self, name: str) -> str:
-        """Return the ID of an image by any notation of its name; empty if the host does not have it."""
+        """Return the ID of the image ``name``, in any notation; empty if the host does not have it."""
         return self.images.get(read_image_name(name).shown, "")
 
     def unsteady(self, held: SpaceContainer) -> bool:
-        """Return whether Docker restarted the container a moment ago, so that its program may soon end again."""
+        """Return whether Docker restarted the container ``held`` a moment ago, so that its program may soon end
+        again.
+        """
         return held.running and held.restarts > 0 and bool(self.lately) and held.started >= self.lately
 
     def outdated(self, held: SpaceContainer) -> bool:
-        """Return whether a container has the libraries of another driver version and cannot use GPUs."""
+        """Return whether the running container ``held`` has libraries of another driver version, and so cannot use
+        GPUs.
+        """
         return held.running and bool(self.driver and held.libraries) and held.libraries != self.driver
 
     def container(self, workspace: str, end: str = "") -> SpaceContainer | None:
-        """Return the container of a workspace. ``end`` is a suffix of its name, such as ``OLD``."""
+        """Return the container of ``workspace``; ``None`` if missing. ``end`` is a suffix of the container's name, such
+        as ``OLD``.
+        """
         name = f"/{PREFIX}{workspace}{end}"
         return next((held for held in self.containers if held.name == name and held.workspace == workspace), None)
 
 
 def read_workspaces(facts: Facts) -> WorkspaceFacts:
-    """Parse the output of ``WORKSPACES_PROBE``. Truncated output counts as a silent Docker."""
+    """Parse the output of ``WORKSPACES_PROBE``. A truncated output counts as a Docker that does not respond."""
     answer = facts[WORKSPACES_PROBE]
     lines = [line.partition(" ")[::2] for line in answer.text.splitlines()]
     complete = answer.ok and not answer.truncated and lines[-1:] == [("end", "")]

@@ -1,4 +1,4 @@
-"""Images that hosts build from another image, for ssh workspaces."""
+"""Images of ssh workspaces, which hosts build from another image."""
 
 from __future__ import annotations
 
@@ -27,14 +27,16 @@ from hostwright.standard.roles.workspaces.states.undeclared import BUILT
 
 
 def tag_of(kind: str, files: tuple[tuple[str, str], ...]) -> str:
-    """Return the image name for these build files, with a hash of their texts as tag."""
+    """Return the image name for the kind ``kind`` of workspaces, with a hash of the build files as tag."""
     text = "\0".join(part for file in files for part in file)
     return f"{BUILT}{kind}:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
 @dataclass(frozen=True, slots=True)
 class ImageBuilt(Resource):
-    """The host has an image built from these files, which set the date of its package updates."""
+    """The host has the image ``tag``, built from the image ``base`` with ``files``. The files contain the date of the
+    image's package updates.
+    """
 
     tag: str
     base: str

@@ -1,4 +1,4 @@
-"""Owner IDs of files and processes, and the directory for users' files."""
+"""User and group IDs of workspaces' files and processes, and the directory for users' files."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def _account(key: object) -> Probe:
 
 
 def owner_probes(space: Workspace) -> tuple[Probe, ...]:
-    """Return the probe for the host's account with the name or uid of the workspace's user."""
+    """Return the probe that looks up the host's account with the name or uid of the workspace's user."""
     return (_account(space.owner if space.user.uid is None else space.user.uid),)
 
 
 def owner_of(space: Workspace, facts: Facts) -> tuple[int, int] | str:
-    """Return uid and gid of a workspace's processes and files, or the reason for a refusal."""
+    """Return uid and gid of the workspace's processes and files, or why the workspace is refused."""
     name, uid, gid = _entry(facts[owner_probes(space)[0]].strip())
     if space.user.uid is None:
         if uid is None or gid is None:
@@ -43,7 +43,7 @@ def owner_of(space: Workspace, facts: Facts) -> tuple[int, int] | str:
 
 
 def _sound(space: Workspace, uid: int, gid: int) -> tuple[int, int] | str:
-    """Return the IDs if a container can run with them, else the reason for a refusal."""
+    """Return ``uid`` and ``gid`` if a container can run with them, else why the workspace is refused."""
     if max(uid, gid) <= LAST:
         return uid, gid
     return (
@@ -69,7 +69,7 @@ _FOREIGN = (
 
 @dataclass(frozen=True, slots=True)
 class PeoplesFiles(Resource):
-    """The directory is missing or empty, or has users' directories."""
+    """The directory ``directory`` for users' files is missing or empty, or already has users' directories."""
 
     directory: str
 

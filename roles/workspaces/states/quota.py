@@ -1,4 +1,4 @@
-"""Disk limits of workspaces' files: project quotas of a filesystem that supports them."""
+"""Disk limits of workspaces' files, set as project quotas of a filesystem that supports them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _FIRST, _MANY = 2**24, 2**30
 
 
 def project_of(directory: str) -> int:
-    """Return a directory's project number, derived from its path."""
+    """Return the number of the quota project for ``directory``, derived from its path."""
     return _FIRST + int.from_bytes(hashlib.sha256(directory.encode()).digest()[:8], "big") % _MANY
 
 
 @dataclass(frozen=True, slots=True)
 class DiskQuotas(Resource):
-    """Project quotas limit the files of these workspaces to a number of KiB."""
+    """Project quotas limit the size of workspaces' directories below ``directory`` as ``limits`` requires."""
 
     directory: str
     limits: tuple[tuple[str, int], ...] = ()  #: path of a directory and limit of the directory in KiB
@@ -64,12 +64,14 @@ class DiskQuotas(Resource):
         )
 
     def removal(self) -> tuple[Resource, ...]:
-        """Return the removal of the limits; files are kept."""
+        """Return the resource that removes the limits; files are kept."""
         return (DiskQuotas(self.directory, (), (*(folder for folder, _ in self.limits), *self.others)),)
 
 
 def _due(lines: Sequence[tuple[str, str]], wanted: Sequence[tuple[str, int]]) -> list[tuple[str, int, int]]:
-    """Return the directories whose project or limit differs."""
+    """Return each wanted directory whose quota project or limit on the host differs, with project number and limit in
+    KiB.
+    """
     limits = dict(pair for kind, rest in lines if kind == "limit" if (pair := _numbers(rest)) is not None)
     projects = {
         folder: (whole(number), "P" in flags)

@@ -1,4 +1,4 @@
-"""State of one workspace: its container runs as defined."""
+"""Desired state of one workspace: its container runs as defined."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ LOADING_S = 600
 
 
 def digest(definition: str) -> str:
-    """Return the digest of a definition, for the container's label."""
+    """Return the digest of the text ``definition``, for the container's label."""
     return hashlib.sha256(definition.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceRuns(Resource):
-    """The container of a workspace exists as defined, and responds on its port."""
+    """The container of the workspace ``name`` exists as ``definition`` requires, and responds on its port."""
 
     name: str
     definition: str  #: text of the definition. A changed text replaces the container.
@@ -96,8 +96,8 @@ class WorkspaceRuns(Resource):
         return self._kept(found, held)
 
     def _kept(self, found: WorkspaceFacts, held: SpaceContainer) -> Planned | None:
-        """Return the change for a container that matches its definition: start it, connect its network, or remove the
-        container that it replaced.
+        """Return the change for the container ``held``, which matches its definition: start it, connect its network, or
+        remove the container that it replaced.
         """
         off = not held.over and network_of(self.workspace.owner) not in held.networks.split()
         back, note = (self._network() + self._connect(), ", off its network") if off else ("", "")
@@ -121,7 +121,7 @@ class WorkspaceRuns(Resource):
         return None
 
     def _change(self, have: str, want: str, script: str, diff: str = "") -> Change:
-        """Return a change. Its failure does not end the changes of other workspaces."""
+        """Return a change of this workspace. Its failure does not end the changes of other workspaces."""
         return Change(self.what, have, want, (_step(failing(self.what) + script),), diff=diff, alone=True)
 
     def _placed(self, found: WorkspaceFacts, held: SpaceContainer | None, facts: Facts) -> Placed | Planned:
@@ -156,7 +156,9 @@ class WorkspaceRuns(Resource):
         return Placed(*owner, uuids, image, self._reference, digest(self.definition))
 
     def _keeper(self, found: WorkspaceFacts, uuids: tuple[str, ...]) -> str:
-        """Return the refusal if somebody works in an undeclared workspace with a GPU of this workspace; else empty."""
+        """Return the reason for a refusal if somebody works in an undeclared workspace with a GPU in ``uuids``; else
+        empty.
+        """
         declared = {space.name for space in self.siblings}
         for held in found.containers:
             if held.workspace not in declared and held.at_work and not self.force and set(held.uuids) & set(uuids):
@@ -168,7 +170,7 @@ class WorkspaceRuns(Resource):
 
     @property
     def _reference(self) -> str:
-        """Name of the workspace's image."""
+        """Name of the image from which the workspace's container is created."""
         return self.built or self.workspace.entry.image
 
     def _created(self, placed: Placed, have: str, diff: str = "") -> Change:
@@ -187,7 +189,7 @@ class WorkspaceRuns(Resource):
         return self._change(have, self._want(), script, diff)
 
     def _gone(self, found: WorkspaceFacts) -> Iterator[str]:
-        """Yield a warning if the container is missing although root has the workspace's definition."""
+        """Yield a warning if the container is missing although root's files still have the workspace's definition."""
         if found.definitions.get(self.name):
             yield (
                 f"workspace {self.name} existed on this host before, but its container is missing: it was removed, or"
@@ -196,7 +198,9 @@ class WorkspaceRuns(Resource):
             )
 
     def _new_key(self, found: WorkspaceFacts) -> Iterator[str]:
-        """Yield a warning for a new SSH host key. A box keeps its key while root's files and its user are unchanged."""
+        """Yield a warning if the SSH box will get a new host key. A box keeps its key while root's files and its user
+        are unchanged.
+        """
         before = found.definitions.get(self.name, {})
         if self.workspace.entry.kind == "ssh" and before.get("user") != self.workspace.owner:
             yield (
@@ -205,7 +209,7 @@ class WorkspaceRuns(Resource):
             )
 
     def _network(self) -> str:
-        """Return the script that creates the user's network if missing."""
+        """Return the shell script that creates the user's Docker network if it is missing."""
         owner = self.workspace.owner
         return sh_file(
             __file__,
@@ -241,7 +245,7 @@ class WorkspaceRuns(Resource):
         return f"{entry.kind} of {entry.user} with {gpus}, {port}{entry.image}"
 
     def _taken(self, found: WorkspaceFacts) -> Refusal | None:
-        """Return the refusal if another program listens on the port."""
+        """Return the refusal if a program other than a workspace's container listens on the workspace's port."""
         port = self.workspace.port
         holding = (held for held in found.containers if held.kept_up and held.connected and held.port == str(port))
         holder = next(holding, None)
@@ -260,12 +264,16 @@ class WorkspaceRuns(Resource):
         return Refusal(self.what, UNABLE, self._want(), "workspace-in-use", sentence, alone=True)
 
     def users(self, facts: Facts) -> tuple[str, ...]:
-        """Return the user whose work a replacement of the container ends."""
+        """Return a description of the user's work that a replacement of the container would end; none without such
+        work.
+        """
         held = read_workspaces(facts).container(self.name)
         return (held.at_work,) if held is not None and held.at_work else ()
 
     def notes(self, facts: Facts) -> tuple[str, ...]:
-        """Return warnings about limits, and a note if the image's tag moved to another image."""
+        """Return warnings about limits, and a note if the image's tag now names another image than the container
+        has.
+        """
         cautions = self.workspace.entry.cautions(self.name)
         found = read_workspaces(facts)
         held = found.container(self.name)
@@ -283,8 +291,8 @@ class WorkspaceRuns(Resource):
 
 
 def image_of(reference: str, found: WorkspaceFacts, held: SpaceContainer | None) -> str:
-    """Return the ID of the image for a workspace's container; empty if the image is missing. A container keeps its
-    image if the tag moves.
+    """Return the ID of the image to use for a workspace's container; empty if the host lacks the image ``reference``.
+    The present container ``held`` keeps its image even if the tag moves.
     """
     if held is not None and held.reference == reference and held.image in found.images:
         return held.image
@@ -312,7 +320,7 @@ def _difference(before: object, runs: WorkspaceRuns) -> str:
 
 
 def _bounded(line: str) -> str:
-    """Shorten a long line. Its digest is added, so that any change is visible."""
+    """Return ``line``, shortened if it is long. The digest of a long line is added, so that any change is visible."""
     if len(line) <= _LINE_CHARACTERS:
         return line
     return f"{line[:_LINE_CHARACTERS]}… ({len(line):,} characters, SHA-256 {digest(line)})"

@@ -17,7 +17,7 @@ BUILT = "hostwright/workspace-"
 
 @dataclass(frozen=True, slots=True)
 class Undeclared(Resource):
-    """The host has no containers of workspaces outside ``names``, and no networks of users without a workspace."""
+    """The host has no containers of workspaces outside ``names``, and no Docker networks outside ``networks``."""
 
     names: tuple[str, ...] = ()
     networks: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ class Undeclared(Resource):
         )  # fmt: skip
 
     def users(self, facts: Facts) -> tuple[str, ...]:
-        """Return the users who work in workspaces that are removed."""
+        """Return descriptions of the users' work in workspaces that would be removed."""
         held = (held for held in read_workspaces(facts).containers if held.workspace not in self.names)
         return tuple(space.at_work for space in held if space.at_work)
 
@@ -70,19 +70,23 @@ class Undeclared(Resource):
 
 
 def failing(what: str) -> str:
-    """Return the start of a shell script that reports its failure in one line."""
+    """Return the start of a shell script, which makes the script report its failure in one line. ``what``: subject of
+    that line.
+    """
     return sh_file(__file__, "failing.sh", what=what, error=ERROR)
 
 
 def _whose(found: WorkspaceFacts, name: str) -> str:
-    """Return a workspace's name with its user, from the container or root's definition."""
+    """Return a description of the workspace ``name`` with its user, from its container or from root's definition of
+    it.
+    """
     held = found.container(name)
     user = held.user if held is not None else found.definitions.get(name, {}).get("user")
     return f"workspace {name} of {user}" if isinstance(user, str) and user else f"workspace {name}"
 
 
 def _where(found: WorkspaceFacts, gone: list[str]) -> str:
-    """Return the directories with the files of removed workspaces."""
+    """Return a phrase with the directories that keep the files of the removed workspaces ``gone``."""
     folders = [found.definitions.get(name, {}).get("directory") for name in gone]
     named = [folder for folder in folders if isinstance(folder, str) and folder]
     return f" in {', '.join(named)}" if named else " where they are"

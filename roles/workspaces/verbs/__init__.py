@@ -1,1 +1,1 @@
-"""Implementation of the workspace tasks: inventory changes and queries."""
+"""Implementations of the tasks for workspaces: inventory changes and queries."""

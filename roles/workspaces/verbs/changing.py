@@ -1,4 +1,6 @@
-"""Implementation of ``workspace.up`` and ``workspace.down``: write the file, show the change, provision the host."""
+"""Implementation of ``workspace.up`` and ``workspace.down``: write ``workspaces.yml``, show the change, provision the
+host.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ _SHOWN_LINES, _SHOWN_CHARACTERS = 40, 400
 
 
 def entry_of(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the given options of a task as an entry of the file."""
+    """Return the options that the user passed to a task, as an inventory entry. Raises ``InputError`` for an invalid
+    option.
+    """
     entry: dict[str, Any] = {name: value for name, value in options.items() if value not in ("", None, [], False)}
     if "gpus" in entry:
         numbers = [part.strip() for part in entry["gpus"].split(",") if part.strip()]
@@ -71,8 +75,8 @@ def entry_of(options: Mapping[str, Any]) -> dict[str, Any]:
 def changed_entry(
     before: Mapping[str, Any] | None, options: Mapping[str, Any], without: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """Return the file's new entry of a workspace: ``before`` with the given ``options``, and without the fields in
-    ``without``. Raises ``InputError``.
+    """Return the new inventory entry of a workspace: ``before`` with the passed ``options``, and without the fields in
+    ``without``. Raises ``InputError`` for an invalid option, or without a user.
     """
     taken = [_field(name, options) for name in without]
     entry = {**(before or {}), **entry_of(options)}
@@ -88,7 +92,9 @@ def changed_entry(
 
 
 def _field(name: str, options: Mapping[str, Any]) -> str:
-    """Return the inventory field for an option of ``--without``."""
+    """Return the inventory field for ``name``, an option in ``--without``. Raises ``InputError`` if it is not
+    removable, or also set.
+    """
     option = name.strip().replace("-", "_")
     known = [each for each in options if each not in ("user", "kind")]
     if option not in known:
@@ -99,7 +105,7 @@ def _field(name: str, options: Mapping[str, Any]) -> str:
 
 
 def field_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the differences between two entries, by field.
+    """Yield the differences between the inventory entries ``before`` and ``after``, one per field.
 
     >>> list(field_changes({"cpus": 8, "gpus": [0]}, {"cpus": 4, "share": True}))
     ['cpus 8 → 4', 'gpus 0 → none', 'share none → yes']
@@ -135,11 +141,11 @@ def change(
     *,
     provision: bool = True,
 ) -> int:
-    """Write a workspace's entry to the file, or remove it if ``entry`` is ``None``; then provision the host with the
-    role.
+    """Write the entry of the workspace ``name`` to ``workspaces.yml``, or remove it if ``entry`` is ``None``. Then
+    provision the host with the role, if ``provision``.
 
-    ``entry`` receives the file's entry, or ``None``, and returns the new entry. A removal needs confirmation if it is
-    provisioned.
+    ``entry`` receives the present entry, or ``None``, and returns the new entry. A removal that is provisioned needs
+    confirmation.
     """
     fleet = open_fleet(request)
     hosts = [host.name for host in fleet.select(request.hosts, usable=False)] if request.hosts else []
@@ -203,8 +209,8 @@ def _say(sentence: str, *, quiet: bool) -> None:
 
 
 def say_what_stays(path: Path, what: str, down: Command | None, again: Command) -> None:
-    """Print that the file is written but not applied to the host, and how to continue: ``down`` reverts an addition,
-    ``again`` repeats a removal.
+    """Print that the file ``path`` is written but not applied to the host, and how to continue. ``down`` reverts an
+    addition; ``again`` repeats a removal.
     """
     lines = [f"{path} no longer declares {what}; fix the cause, then run {again}"]
     if down:
@@ -217,7 +223,7 @@ def say_what_stays(path: Path, what: str, down: Command | None, again: Command) 
 
 
 def show_written(path: Path, before: str, after: str, *, quiet: bool) -> None:
-    """Print the removed and added lines of the file."""
+    """Print the lines that were removed from and added to the file ``path``."""
     out = console.make_console(stderr=quiet)
     lines = list(changed_lines(before, after))
     out.print(Text(printable(f"{path}: {'written' if lines else 'says so already'}")))

@@ -1,4 +1,4 @@
-"""Editor of ``inventory/workspaces.yml`` that keeps other lines, comments and order."""
+"""Editor of ``inventory/workspaces.yml``, which keeps other lines, comments and order."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _DASH = re.compile(r"^( *)[^\s#-][^\n]*:[ \t]*\n(?:[ \t]*(?:#[^\n]*)?\n)*(\1 *)(
 
 
 def edited(inventory: Path, host_name: str, name: str, entry: Mapping[str, Any] | None) -> tuple[str, str]:
-    """Return the file's text before and after the change of a workspace. ``entry`` is the new entry; ``None`` removes
-    it.
+    """Return the text of ``workspaces.yml`` before and after a change of the workspace ``name``. ``entry`` is the new
+    entry; ``None`` removes it.
 
-    Raises ``InputError`` for a missing name, and for a file that cannot be edited.
+    Raises ``InputError`` if a workspace to remove is missing, or the file cannot be edited.
     """
 
     def change(document: Any) -> None:
@@ -53,7 +53,9 @@ def edited(inventory: Path, host_name: str, name: str, entry: Mapping[str, Any] 
 
 
 def declared_entry(inventory: Path, host_name: str, name: str) -> dict[str, Any] | None:
-    """Return the file's entry of a host's workspace; ``None`` if missing. Raises ``InputError``."""
+    """Return the entry of the host's workspace ``name`` in ``workspaces.yml``; ``None`` if missing. Raises
+    ``InputError`` if the file cannot be read.
+    """
     path = place(inventory)
     try:
         document = _yaml("").load(path.read_text("utf-8") if path.exists() else "") or CommentedMap()
@@ -64,7 +66,9 @@ def declared_entry(inventory: Path, host_name: str, name: str) -> dict[str, Any]
 
 
 def dated(inventory: Path, date: Callable[[str], str]) -> tuple[str, str]:
-    """Return the file's text before and after a change of the images' date. ``date`` receives the old date."""
+    """Return the text of ``workspaces.yml`` before and after a change of the images' date. ``date`` receives the old
+    date and returns the new one.
+    """
 
     def change(document: Any) -> None:
         variables = _inside(_inside(document, "all"), "vars")
@@ -90,7 +94,9 @@ def _rewritten(inventory: Path, change: Callable[[Any], None]) -> tuple[str, str
 
 
 def place(inventory: Path) -> Path:
-    """Return the path of ``workspaces.yml``. Raises ``InputError`` if the inventory is not a directory."""
+    """Return the path of ``workspaces.yml`` in ``inventory``. Raises ``InputError`` if the inventory is not a
+    directory.
+    """
     if not inventory.is_dir():
         raise InputError(
             "not a directory; workspaces need an inventory that is a directory",
@@ -100,9 +106,10 @@ def place(inventory: Path) -> Path:
 
 
 def checked(inventory: Path, name: str, text: str) -> Workspaces:
-    """Return the host's variables with this text in the file. Raises ``InputError`` for every mistake in them.
+    """Return the variables of the host ``name`` as if ``workspaces.yml`` contained ``text``. Raises ``InputError`` for
+    every mistake in them.
 
-    An error names the line in the current file, or the option for new text.
+    An error names the line in the current file, or the task's option that produced the new text.
     """
     with _as_it_will_be(inventory, text) as (hosts, folder):
         if name not in hosts:
@@ -112,7 +119,9 @@ def checked(inventory: Path, name: str, text: str) -> Workspaces:
 
 
 def checked_date(inventory: Path, names: Iterable[str], text: str) -> None:
-    """Raise ``InputError`` if another file would override the image date that this text sets for these hosts."""
+    """Raise ``InputError`` if another file would override, for the hosts ``names``, the image date that ``text``
+    sets.
+    """
     with _as_it_will_be(inventory, text) as (hosts, folder):
         for name in names:
             _elsewhere(hosts[name], folder, "refreshed", f"the image date of {name}")
@@ -120,9 +129,10 @@ def checked_date(inventory: Path, names: Iterable[str], text: str) -> None:
 
 @contextmanager
 def _as_it_will_be(inventory: Path, text: str) -> Iterator[tuple[Mapping[str, Host], Path]]:
-    """Yield the inventory's hosts with this text in the file, and the temporary directory from which they were read.
+    """Yield the hosts of the inventory as if ``workspaces.yml`` contained ``text``, and the temporary directory from
+    which they were read.
 
-    Other processes never read an invalid file.
+    The real file is unchanged, so that other processes never read an invalid file.
     """
     real = place(inventory)
     before = real.read_text("utf-8") if real.exists() else ""
@@ -139,8 +149,8 @@ def _as_it_will_be(inventory: Path, text: str) -> Iterator[tuple[Mapping[str, Ho
 
 
 def _elsewhere(host: Host, folder: Path, key: str, what: str) -> None:
-    """Raise ``InputError`` if another file also sets the host's variable ``key``, because one would override the
-    other.
+    """Raise ``InputError`` if another file than ``workspaces.yml`` also sets the role variable ``key`` of ``host``,
+    because one would override the other.
     """
     for definition in definitions(host, ROLE, key):
         file = definition.origin.file
@@ -151,7 +161,7 @@ def _elsewhere(host: Host, folder: Path, key: str, what: str) -> None:
 
 @contextmanager
 def alone(inventory: Path) -> Iterator[None]:
-    """Lock the file against other editors on this machine, which wait and then read the new text."""
+    """Lock ``workspaces.yml`` against other editors on this machine. They wait, and then read the new text."""
     try:
         folder = os.open(inventory, os.O_RDONLY)
     except OSError as error:
@@ -165,12 +175,14 @@ def alone(inventory: Path) -> Iterator[None]:
 
 
 def once_written(inventory: Path) -> AbstractContextManager[None]:
-    """Return a context for steps after ``written``, in which Ctrl-C reports that the file was written."""
+    """Return a context for the steps after ``written``, in which Ctrl-C reports that ``workspaces.yml`` was written."""
     return on_interrupt(f"interrupted. {place(inventory)} was written; the next provision of the host applies it")
 
 
 def written(inventory: Path, before: str, after: str) -> None:
-    """Write the text. Raises ``InputError`` if the file no longer has the text ``before``."""
+    """Write ``after`` to ``workspaces.yml``. Raises ``InputError`` if its content is no longer ``before``, or it cannot
+    be written.
+    """
     path = place(inventory)
     now = path.read_text("utf-8") if path.exists() else ""
     if now != before:
@@ -184,13 +196,13 @@ def written(inventory: Path, before: str, after: str) -> None:
 
 
 def changed_lines(before: str, after: str) -> Iterator[str]:
-    """Yield the removed and added lines, marked as in ``diff``."""
+    """Yield the lines removed from ``before`` and added in ``after``, marked as in ``diff``."""
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=0)
     return (line for line in lines if line[:1] in "+-" and not line.startswith(("+++", "---")))
 
 
 def _yaml(text: str) -> YAML:
-    """Return a YAML reader and writer that keeps the file's indentation and unchanged lines."""
+    """Return a YAML reader and writer that keeps the indentation of ``text`` and its unchanged lines."""
     yaml = YAML(typ="rt")
     yaml.preserve_quotes = True
     yaml.width = 4096
@@ -203,7 +215,7 @@ def _yaml(text: str) -> YAML:
 
 
 def _spaces(document: Any, name: str, *, make: bool) -> Any:
-    """Return the mapping of a host's workspaces in the file."""
+    """Return the mapping of workspaces of the host ``name`` in ``document``. ``make``: create a missing host."""
     variables = next(_found(document, name), None)
     if variables is None:
         if not make:
@@ -216,7 +228,7 @@ def _spaces(document: Any, name: str, *, make: bool) -> Any:
 
 
 def _found(groups: Any, name: str) -> Iterator[Any]:
-    """Yield the host's variables in each group of the file that has the host."""
+    """Yield the variables of the host ``name`` in each group of the file that contains the host."""
     for group in groups.values() if isinstance(groups, dict) else ():
         if not isinstance(group, dict):
             continue
@@ -233,7 +245,7 @@ def _inside(mapping: Any, key: str) -> Any:
 
 
 def _put(spaces: Any, name: str, entry: Mapping[str, Any]) -> None:
-    """Write the entry, and keep the notation of unchanged fields."""
+    """Write ``entry`` as the workspace ``name`` in ``spaces``, and keep the notation of unchanged fields."""
     node = spaces.get(name)
     several_lines = any(isinstance(value, str) and "\n" in value for value in entry.values())
     if not isinstance(node, CommentedMap) or (several_lines and node.fa.flow_style()):
@@ -247,7 +259,7 @@ def _put(spaces: Any, name: str, entry: Mapping[str, Any]) -> None:
 
 
 def _flow(entry: Mapping[str, Any]) -> CommentedMap:
-    """Return a workspace in one line, or as a block if it has a multi-line script."""
+    """Return a workspace's entry as YAML in one line, or as a block if it has a text of several lines."""
     node = CommentedMap({name: _plain(value) for name, value in entry.items()})
     if not any(isinstance(value, str) and "\n" in value for value in entry.values()):
         node.fa.set_flow_style()
@@ -255,7 +267,9 @@ def _flow(entry: Mapping[str, Any]) -> CommentedMap:
 
 
 def _plain(value: Any) -> Any:
-    """Quote a text that YAML parsers could read as another type: ``yes``, ``1:30``, ``1e3``."""
+    """Return ``value`` with quotes around each text that YAML parsers could read as another type: ``yes``, ``1:30``,
+    ``1e3``.
+    """
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if isinstance(value, dict):

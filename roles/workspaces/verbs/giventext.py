@@ -1,4 +1,6 @@
-"""Errors in a text that a task would write, described by the user's options."""
+"""Rewording of errors in a text that a task would write, so that they name the task's options and not the text's
+lines.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ _IN_WORKSPACE = re.compile(r"workspaces\.containers\.([^.:]+)(?:\.([a-z_]+)[^:]*
 
 @dataclass(frozen=True, slots=True)
 class GivenText:
-    """A new text for a file, and the file's current contents."""
+    """A new text for an inventory file, and the file's current text."""
 
     place: str  #: path of the temporary file with the new text of the inventory
     text: str
@@ -23,7 +25,7 @@ class GivenText:
     before: str  #: current text of the inventory file
 
     def reworded(self, error: InputError) -> InputError:
-        """Return the error with a line of the current file, or with the option that produced a new line."""
+        """Return ``error`` with the line number in the current file, or with the option that produced a new line."""
         if isinstance(error, InputErrors):
             return InputErrors([self._told(str(each)) for each in error.errors])
         return self._told(str(error))
@@ -45,7 +47,7 @@ class GivenText:
         return InputError(wrong, f"--{option}" if option else f"--name {name}")
 
     def _lines(self) -> dict[int, int]:
-        """Map line numbers of the new text to those of the file, for lines that both have."""
+        """Return line number in the new text → line number in the current file, for lines that both have."""
         same = SequenceMatcher(None, self.text.splitlines(), self.before.splitlines(), autojunk=False)
         return {
             block.a + offset + 1: block.b + offset + 1

@@ -1,4 +1,4 @@
-"""Lists of tasks: one query to each host, and a row for each declared or existing item."""
+"""Tables for tasks that list items of hosts, such as workspaces: one query to each host, one row per item."""
 
 from __future__ import annotations
 
@@ -48,9 +48,10 @@ def show_rows(
     trouble: Callable[[Facts], str],
     total: Callable[[Sequence[Row]], str] = lambda _: "",
 ) -> int:
-    """Query each host once, and print the rows in columns, or as JSON under ``what``, such as ``workspaces``.
+    """Query each host once with ``probe``, and print the rows in columns, or as JSON under ``what``, such as
+    ``workspaces``.
 
-    ``trouble`` returns an error for a host's incomplete answer, which is printed with the host's rows. ``total``
+    ``trouble`` returns an error if a host's answer is incomplete; the error is printed with the host's rows. ``total``
     returns a summary line. The exit status is 1 if a query failed or was incomplete.
     """
     fleet = open_fleet(request)
@@ -89,7 +90,7 @@ def show_rows(
 def table(rows: Sequence[Row], columns: Mapping[str, Callable[[Row], str]], width: int | None = None) -> Iterator[str]:
     """Yield the lines of a table: the column heads, then the rows, with ``-`` for an empty text.
 
-    If the table is wider than ``width``, numbers replace the longest texts, which follow below the table.
+    If the table is wider than ``width``, numbers replace the longest texts, which are printed below the table.
 
     >>> list(table([{"n": "lab"}, {"n": ""}], {"name": lambda row: row["n"], "on": lambda row: "gpu01"}))
     ['name  on', 'lab   gpu01', '-     gpu01']
@@ -114,9 +115,10 @@ def table(rows: Sequence[Row], columns: Mapping[str, Callable[[Row], str]], widt
 
 
 def _limits(lines: Sequence[Sequence[str]], width: int | None) -> list[int]:
-    """Return each column's maximum text length for a table of at most ``width``, if possible.
+    """Return the maximum text length of each column, for a table of at most ``width`` characters if possible.
 
-    Long texts leave the table in this order: those of the last column, then those of the widest remaining column.
+    Texts that are too long leave the table in this order: those of the last column, then those of the widest remaining
+    column.
     """
     lengths = [sorted({len(text) for text in column}) for column in zip(*lines, strict=True)]
     last = len(lengths) - 1

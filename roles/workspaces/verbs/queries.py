@@ -53,7 +53,7 @@ RUN_TIMEOUT_S = 600.0  #: time limit in seconds of a command in a workspace
 
 @dataclass(frozen=True, slots=True)
 class ListedWorkspace:
-    """One workspace: its declaration and its state on the host."""
+    """One row of ``workspace.list``: a workspace's declaration and its state on the host."""
 
     host: str
     name: str
@@ -78,7 +78,7 @@ COLUMNS: dict[str, Callable[[ListedWorkspace], str]] = {
 
 
 def show_list(request: Request) -> int:
-    """Run ``workspace.list``: print a row for each declared or existing workspace of these hosts."""
+    """Run ``workspace.list``: print a row for each declared or existing workspace of the selected hosts."""
     return show_rows(
         request,
         WORKSPACES_PROBE,
@@ -91,13 +91,13 @@ def show_list(request: Request) -> int:
 
 
 def trouble_of(facts: Facts) -> str:
-    """Return the error if Docker does not respond; else empty."""
+    """Return the error text if Docker does not respond; else empty. A host without Docker is no error."""
     found = read_workspaces(facts)
     return found.trouble if found.docker == "silent" else ""
 
 
 def rows_of(host: str, declared: tuple[Workspace, ...], found: WorkspaceFacts) -> Iterator[ListedWorkspace]:
-    """Yield the workspaces of a host, ordered by name."""
+    """Yield a row for each declared or existing workspace of ``host``, ordered by name."""
     known = {space.name: space for space in declared}
     for name in sorted({*known, *(held.workspace for held in found.containers), *found.definitions}):
         held, space = found.container(name), known.get(name)
@@ -128,7 +128,7 @@ def rows_of(host: str, declared: tuple[Workspace, ...], found: WorkspaceFacts) -
 
 
 def total_of(rows: Sequence[ListedWorkspace]) -> str:
-    """Return the number of workspaces and of each state."""
+    """Return a sentence with the number of workspaces, and the number in each state."""
     # In `row.state`, a colon or comma precedes the reason.
     states = Counter(re.split("[:,]", row.state)[0] for row in rows)
     hosts = count(len({row.host for row in rows}), "host")
@@ -139,7 +139,9 @@ def total_of(rows: Sequence[ListedWorkspace]) -> str:
 
 
 def declared_of(target: TargetHost) -> tuple[Workspace, ...]:
-    """Return the workspaces that the inventory declares for a host; none without the role."""
+    """Return the workspaces that the inventory declares for the host ``target``; none without the role
+    ``workspaces``.
+    """
     v = target.variables.get(ROLE)
     if not isinstance(v, Workspaces):
         return ()
@@ -147,8 +149,8 @@ def declared_of(target: TargetHost) -> tuple[Workspace, ...]:
 
 
 def run_in(request: Request, name: str, script: Callable[[Workspace], str], left: str = NOTHING_CHANGED) -> int:
-    """Run a script about one workspace on its host, print its output, and return its exit status. On Ctrl-C, print
-    ``left``.
+    """Run ``script`` about the workspace ``name`` on its host, print the output, and return the exit status. On Ctrl-C,
+    print ``left``.
     """
     target, space = one_workspace(request, name)
     with on_interrupt(left), Connections(ask_password(request)).connect(target) as shell:
@@ -159,7 +161,7 @@ def run_in(request: Request, name: str, script: Callable[[Workspace], str], left
 
 
 def one_workspace(request: Request, name: str) -> tuple[TargetHost, Workspace]:
-    """Return the workspace of this name, and its host. Raises ``InputError`` unless exactly one host declares it."""
+    """Return the workspace ``name`` and its host. Raises ``InputError`` unless exactly one host declares it."""
     fleet = open_fleet(request)
     targets = targets_of(fleet, replace(request, hosts=request.hosts or "all", roles=ROLE))
     pairs = [(target, space) for target in targets for space in declared_of(target)]
@@ -173,7 +175,9 @@ def one_workspace(request: Request, name: str) -> tuple[TargetHost, Workspace]:
 
 
 def logs_script(space: Workspace, lines: int) -> str:
-    """Return a script that prints the container's last output, how a batch run ended, and any lack of memory."""
+    """Return a shell script that prints the container's last ``lines`` of output, how a batch run ended, and any lack
+    of memory.
+    """
     container, ended = f"{PREFIX}{space.name}", ":"
     if space.entry.kind == "batch":
         # setpriv reads as the owner, who may have replaced the file by a pipe or a link to root's file.
@@ -189,7 +193,7 @@ LEFT_BY_COMMAND = "interrupted. Changes of the command in the workspace are kept
 
 
 def exec_script(space: Workspace, command: str) -> str:
-    """Return a script that runs a command line in the container's shell as the workspace's user.
+    """Return a shell script that runs ``command`` in the container's shell as the workspace's user.
 
     For an SSH box, the script names the user, because the first process of an older box runs as root.
     """
@@ -200,12 +204,16 @@ def exec_script(space: Workspace, command: str) -> str:
 
 
 def _owner(space: Workspace, form: str) -> str:
-    """Return a command that sets ``$owner`` to the owner of the workspace's directory."""
+    """Return a shell command that sets ``$owner`` to the owner of the workspace's directory, in the format ``form`` of
+    stat.
+    """
     return sh("owner=$(stat -c %s -- %s)", form, space.directory)
 
 
 def url_lines(target: TargetHost, space: Workspace, token: str) -> Iterator[str]:
-    """Yield commands and addresses to reach a workspace: the SSH tunnel, and the address behind it."""
+    """Yield the commands and addresses by which a user reaches the workspace ``space``: the SSH tunnel, and the address
+    behind it.
+    """
     if not space.port:
         yield f"{space.name} is a batch run without a port; read its output with workspace.logs"
         return
@@ -227,7 +235,7 @@ def url_lines(target: TargetHost, space: Workspace, token: str) -> Iterator[str]
 
 
 def browser_lines(target: TargetHost, space: Workspace, token: str) -> Iterator[str]:
-    """Yield the address of a workspace's page behind the role ``proxy``, if the host has the role."""
+    """Yield the HTTPS address of the workspace's page, if the host has the role ``proxy``."""
     roles = {role.name for role in target.of_host or target.roles}
     if "proxy" not in roles or space.entry.kind not in WITH_PAGE:
         return
@@ -239,8 +247,8 @@ def browser_lines(target: TargetHost, space: Workspace, token: str) -> Iterator[
 
 
 def show_url(request: Request, name: str, *, token: bool) -> int:
-    """Run ``workspace.url``. The token is read and printed only on request. For a box, the key's fingerprint is
-    added.
+    """Run ``workspace.url`` for the workspace ``name``. The token is read and printed only if ``token``. For an SSH
+    box, the host key's fingerprint is added.
     """
     target, space = one_workspace(request, name)
     secret = ""

@@ -1,4 +1,6 @@
-"""Implementation of ``images.rebuild``: a new date in the file, rebuilt images of SSH boxes, and their changes."""
+"""Implementation of ``images.rebuild``: write a new date to ``workspaces.yml``, rebuild images of SSH boxes, report the
+changes.
+"""
 
 from __future__ import annotations
 
@@ -52,9 +54,9 @@ _DAY = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:-([0-9]{1,3}))?")
 
 
 def next_date(today: str, last: str, *, again: bool) -> str:
-    """Return the new date of the images: today, or today's current date to continue an interrupted run.
+    """Return the new date of the images: ``today``, or ``last`` if it is of today, to continue an interrupted run.
 
-    ``again``: return a new date for another build on the same day.
+    ``again``: if ``last`` is of today, return a new date for another build on the same day.
 
     >>> next_date("2026-11-23", "2026-10-01", again=False), next_date("2026-11-23", "2026-11-23-2", again=False)
     ('2026-11-23', '2026-11-23-2')
@@ -69,7 +71,7 @@ def next_date(today: str, last: str, *, again: bool) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BoxImages:
-    """Images of a host's SSH boxes: the image of each workspace, and the packages of each image."""
+    """Images of a host's SSH boxes, with the packages in each image."""
 
     of: Mapping[str, str] = field(default_factory=dict)  #: name of a workspace → ID of the workspace's image
     packages: Mapping[str, Packages] = field(default_factory=dict)  #: ID of an image → packages in the image
@@ -77,7 +79,7 @@ class BoxImages:
 
 @dataclass(frozen=True, slots=True)
 class BoxChanges:
-    """Changes of an SSH box's image: the image ID before and after the rebuild, and a line for each changed package."""
+    """Change of an SSH box's image by a rebuild: the image ID before and after, and a line for each changed package."""
 
     host: str
     workspace: str
@@ -87,7 +89,9 @@ class BoxChanges:
 
 
 def rebuild(request: Request, *, again: bool = False) -> int:
-    """Run ``images.rebuild``. The new file is checked and confirmed before any change."""
+    """Run ``images.rebuild``. The new text of ``workspaces.yml`` is checked, and the user confirms, before any
+    change.
+    """
     fleet = open_fleet(request)
     targets = targets_of(fleet, replace(request, roles=ROLE))
     boxed = with_boxes(targets)
@@ -132,7 +136,7 @@ def rebuild(request: Request, *, again: bool = False) -> int:
 
 
 def with_boxes(targets: Targets) -> list[TargetHost]:
-    """Return the hosts with an SSH box. Raises ``InputError`` if none has one."""
+    """Return the hosts among ``targets`` with an SSH box. Raises ``InputError`` if none has one."""
     boxed = [target for target in targets if _has_box(target)]
     if not boxed:
         sentence = (
@@ -148,7 +152,7 @@ def _has_box(target: TargetHost) -> bool:
 
 
 def _others(fleet: Fleet, boxed: list[TargetHost]) -> Iterator[str]:
-    """Yield the other hosts with an SSH box to which the new date applies."""
+    """Yield the hosts outside ``boxed`` that have an SSH box, to which the new date applies as well."""
     chosen = {target.name for target in boxed}
     for host in fleet.inventory.hosts.values():
         if host.name not in chosen:
@@ -158,8 +162,8 @@ def _others(fleet: Fleet, boxed: list[TargetHost]) -> Iterator[str]:
 
 
 def _looked_at(targets: list[TargetHost], password: Secret | None) -> dict[str, BoxImages]:
-    """Return the images of SSH boxes and their packages, by host. A host's error is printed and does not end the
-    query.
+    """Return the images of SSH boxes and their packages, by host. The error of one host is printed and does not end the
+    query of others.
     """
     connections = Connections(password)
     by_name = {target.name: target for target in targets}
@@ -187,7 +191,7 @@ def _say(line: str, *, quiet: bool = False) -> None:
 
 
 def box_changes(before: Mapping[str, BoxImages], after: Mapping[str, BoxImages]) -> Iterator[BoxChanges]:
-    """Yield the change of each box's image, for hosts that responded before and after."""
+    """Yield the change of each SSH box's image between ``before`` and ``after``, for hosts that are in both."""
     for host in sorted(before.keys() & after.keys()):
         old, new = before[host], after[host]
         for name in sorted(old.of.keys() | new.of.keys()):
@@ -195,7 +199,7 @@ def box_changes(before: Mapping[str, BoxImages], after: Mapping[str, BoxImages])
 
 
 def lines(before: Mapping[str, BoxImages], after: Mapping[str, BoxImages]) -> Iterator[str]:
-    """Yield the report's lines: the changed packages of boxes, where boxes with the same changes are listed
+    """Yield lines with the changed packages in the images of SSH boxes. Boxes with the same changes are listed
     together.
     """
     folded: dict[tuple[str, ...], list[str]] = {}

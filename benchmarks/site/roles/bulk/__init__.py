@@ -1,4 +1,4 @@
-"""Role for one large file on hosts, for the benchmark of copying."""
+"""Role that puts one large file on hosts, for the benchmark of copying."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Bulk:
 
 @dataclass(frozen=True, slots=True)
 class Linked(Resource):
-    """An artifact is at a path, as a hard link to the file that the host verified on arrival."""
+    """The file ``artifact`` is at ``path``, as a hard link to the copy that the host verified on arrival."""
 
     KIND: ClassVar = "bulk-linked"
 
@@ -29,11 +29,11 @@ class Linked(Resource):
     artifact: Artifact
 
     def probes(self) -> tuple[Probe, ...]:
-        """Probe for a non-empty file."""
+        """Return a probe that checks for a non-empty file at ``path``."""
         return (Probe(sh("test -s %s", self.path), root=True),)
 
     def plan(self, facts: Facts) -> Change | None:
-        """Deliver the file and link it."""
+        """Return a change that delivers the file and links it, if the file is missing."""
         if facts[self.probes()[0]].ok:
             return None
         there = host_path(self.artifact)
@@ -41,11 +41,11 @@ class Linked(Resource):
         return Change(f"file {self.path}", "absent", self.artifact.file, (step,), artifacts=(self.artifact.name,))
 
     def removal(self) -> tuple[Resource, ...]:
-        """Return no states: the hosts are deleted."""
+        """Return no states: the benchmark deletes the hosts."""
         return ()
 
 
 @role()
 def bulk(v: Bulk, ctx: RoleContext) -> Iterator[Resource]:
-    """States of the role: the file of the stack's section is at ``v.path``."""
+    """The file that the stack names in the section ``bulk`` is at ``v.path``."""
     yield Linked(v.path, ctx.stack.artifact(ctx.section(BulkSection).artifact))

@@ -1,4 +1,4 @@
-"""Section of a stack with the file."""
+"""Stack section of the role ``bulk``, which names the large file."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from hostwright.roles import ArtifactName, Section
 
 
 class BulkSection(Section):
-    """One large file."""
+    """Stack section that names one large file (``artifact``)."""
 
     artifact: Annotated[str, ArtifactName]

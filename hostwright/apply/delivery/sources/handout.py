@@ -1,7 +1,7 @@
-"""Distributes the files of one run: ``FileSources`` chooses the source of each file, and the HTTP servers provide it.
+"""Distributes the files of one run: ``FileSources`` chooses the source of each file, and HTTP servers provide it.
 
 A transfer needs a ``Ticket``, which names the source, and a ``Grant`` of this source. A host that ``FileSources``
-selects as a source runs its server over its own connection.
+selects as a source runs its server over the connection from this machine.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ UNREACHED = 3  #: number of hosts unable to reach an address after which no host
 
 @dataclass(eq=False)
 class _Entered:
-    """A host that takes part: it is in its own run, or other hosts fetch from it."""
+    """A host that takes part in the distribution: this run works on it, or other hosts fetch files from it."""
 
     connection: HostConnection
     files: Sequence[str]
@@ -47,16 +47,16 @@ class _Entered:
 
 @dataclass(eq=False)
 class _Reach:
-    """Hosts that reached one address of this machine, and hosts that could not."""
+    """The hosts that could connect to one address of this machine, and the hosts that could not."""
 
     reached: set[str] = field(default_factory=set)
     failed: set[str] = field(default_factory=set)
 
 
 class Handout:
-    """Distributes files during a run. A context manager; thread-safe.
+    """Distributes the files of a run to its hosts. A context manager; thread-safe.
 
-    ``settings`` contains the hosts that take part. Other hosts receive their files over SSH or from vendors.
+    ``settings`` has the settings of each host that takes part. Other hosts receive files over SSH or from vendors.
     """
 
     def __init__(
@@ -92,13 +92,14 @@ class Handout:
             self._close(member)
 
     def takes(self, host: str) -> bool:
-        """Return whether the host takes part in the distribution."""
+        """Return whether ``host`` takes part in the distribution."""
         return host in self._settings
 
     def enter(self, host: str, connection: HostConnection, files: Sequence[str], end: Callable[[], None]) -> None:
         """Add a host to the distribution.
 
-        ``files`` are the paths that the host may serve once it has them. ``end`` is called when the distribution stops.
+        ``files`` are the paths on the host that the host may serve once it has them. ``end`` is called when the
+        distribution stops.
         """
         with self._lock:
             before = self._entered.get(host)
@@ -113,7 +114,7 @@ class Handout:
             end()
 
     def stop(self) -> None:
-        """Assign no further sources, wake the hosts that wait for one, and end the current transfers."""
+        """Assign no further sources, wake the hosts that wait for a source, and end the current transfers."""
         with self._lock:
             self._stopped = True
             entered = list(self._entered.values())
@@ -122,16 +123,17 @@ class Handout:
             member.end()
 
     def await_source(self, ticket: Ticket) -> None:
-        """Wait until the ticket has a source: a peer or, after ``patience_s``, also this machine."""
+        """Wait until ``ticket`` has a source: another host or, after ``patience_s``, also this machine."""
         if not ticket.settled.wait(self._patience_s):
             self.sources.hurry(ticket)
             ticket.settled.wait()
 
     def grant(self, host: str, item: StoredFile, ends: Ends, seen: str) -> Grant | None:
-        """Return the right to fetch a file from this machine; ``None`` if the host probably cannot reach this machine.
+        """Return permission for ``host`` to fetch the file ``item`` from this machine.
 
-        ``ends`` are the endpoints of the host's connection; ``seen`` is this machine's address as the host reports it,
-        or empty. If they differ, a NAT or proxy lies in between, and the host cannot connect back.
+        ``None`` if the host probably cannot connect to this machine. ``ends`` are the endpoints of the host's SSH
+        connection; ``seen`` is this machine's address as the host reports it, or empty. If the two differ, a NAT or
+        proxy lies in between, and the host cannot connect back.
         """
         settings = self._settings[host]
         address = settings.address or ends.local
@@ -149,26 +151,26 @@ class Handout:
             return None
 
     def reached(self, host: str, grant: Grant, *, well: bool) -> None:
-        """Record whether the host could reach this machine at the address of the grant."""
+        """Record whether ``host`` could connect to this machine (``well``) at the address of ``grant``."""
         with self._lock:
             reach = self._reach.setdefault(grant.address, _Reach())
             (reach.reached if well else reach.failed).add(host)
 
     def _tell(self, trouble: str) -> None:
-        """Report an error of this machine's server, once."""
+        """Report ``trouble``, an error of this machine's file server, unless it was reported before."""
         with self._lock:
             told, self._told = trouble in self._told, self._told | {trouble}
         if not (told or self._stopped):
             self._emit(Note("", f"{trouble}; files are sent over SSH instead"))
 
     def peer_grant(self, peer: str) -> Grant | None:
-        """Return the right to fetch from another host. ``None`` if that host is not serving files at the moment."""
+        """Return permission to fetch files from the host ``peer``. ``None`` if that host serves no files."""
         with self._lock:
             member = self._entered.get(peer)
             return member.grant if member else None
 
     def pause(self, host: str) -> None:
-        """Stop the host's file server before a reboot, until ``resume``."""
+        """Stop the file server on ``host`` before a reboot, until ``resume``."""
         with self._lock:
             member = self._entered.get(host)
             if member is None or not self.takes(host):
@@ -179,7 +181,7 @@ class Handout:
             member.server.stop()
 
     def resume(self, host: str) -> None:
-        """Allow the host to serve files again after its reboot."""
+        """Allow ``host`` to serve files again after its reboot."""
         with self._lock:
             member = self._entered.get(host)
             if member is None or not member.down:
@@ -189,16 +191,16 @@ class Handout:
             self.sources.able(host)
 
     def cut(self, host: str) -> None:
-        """End all transfers to a host, without waiting for their end."""
+        """End all transfers to ``host``, without waiting for their end."""
         with self._lock:
             member = self._entered.get(host)
         if member:
             threading.Thread(target=member.end, name="cut-files", daemon=True).start()
 
     def leave(self, host: str, connection: HostConnection) -> bool:
-        """Remove a host after its run.
+        """Remove ``host`` from the distribution after the run's work on it.
 
-        Return whether the connection is kept open for other hosts.
+        Return whether ``connection`` stays open, because other hosts still fetch files over it.
         """
         with self._lock:
             member = self._entered.get(host)
@@ -217,7 +219,7 @@ class Handout:
         return False
 
     def tidy(self) -> None:
-        """Close kept connections to hosts from which no other host fetches files."""
+        """Close the connections that were kept open for other hosts, if no other host fetches files over them."""
         with self._lock:
             kept = [(host, member) for host, member in self._entered.items() if member.kept]
         for host, member in kept:
@@ -237,7 +239,7 @@ class Handout:
             member.connection.close()
 
     def _begin(self, host: str) -> None:
-        """Start the file server of a host in a thread."""
+        """Start the file server on ``host`` in a thread."""
         threading.Thread(target=self._serve, args=(host,), name=f"serve-{host}", daemon=True).start()
 
     def _serve(self, host: str) -> None:
@@ -267,7 +269,7 @@ class Handout:
 
 
 def _comes_as_it_is_reached(ends: Ends) -> bool:
-    """Return whether a host's own connections come from the same address at which this machine reaches the host.
+    """Return whether a host's own connections come from the address at which this machine reaches the host.
 
     It is false over a jump host, and on the loopback interface, where every program can use all addresses.
     """

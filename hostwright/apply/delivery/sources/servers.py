@@ -1,7 +1,7 @@
-"""The HTTP servers from which hosts fetch files: one on this machine, and one on each host that serves its peers.
+"""The HTTP servers from which hosts fetch files: one on this machine, and one on each host that serves other hosts.
 
-A server returns a file by its sha256 to a client with a valid token. Plain HTTP suffices: the files are public, and
-hosts receive their checksums over SSH.
+A server returns the file with the requested sha256 to a client with a valid token. Plain HTTP suffices: the files are
+public, and hosts receive their checksums over SSH.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _RANGE = re.compile(r"bytes=([0-9]{1,15})-", re.ASCII)
 
 @dataclass(slots=True)
 class _Given:
-    """A token's file, client and state."""
+    """A token of the file server: its file, its client, and whether the token was used (``shown``)."""
 
     token: str = field(repr=False)
     item: StoredFile
@@ -51,7 +51,7 @@ class _Given:
 
 
 class FileServer:
-    """The file server on this machine: provides the file of each token once, until ``close``. Thread-safe."""
+    """The file server on this machine: serves the file of each token once, until ``close``. Thread-safe."""
 
     def __init__(self) -> None:
         self.sent_bytes = 0
@@ -61,10 +61,11 @@ class FileServer:
         self._lock = threading.Lock()
 
     def grant(self, item: StoredFile, address: str, ports: Ports, peer: str, *, bound: bool = False) -> Grant:
-        """Allow ``peer`` to fetch a file once from ``address`` of this machine; start a server there if necessary.
+        """Allow ``peer`` to fetch the file ``item`` once from ``address`` of this machine.
 
-        ``peer`` is an address, or a name, which is not checked. With ``bound``, only ``peer`` may use the token. Raises
-        ``InputError`` or ``HostwrightError`` if no server can listen at this address.
+        Starts a server there if necessary. ``peer`` is an address, or a name, which is not checked. With ``bound``,
+        only ``peer`` may use the token. Raises ``InputError`` or ``HostwrightError`` if no server can listen at this
+        address.
         """
         with self._lock:
             if self._closed:
@@ -76,7 +77,7 @@ class FileServer:
             return Grant(address, int(server.server_address[1]), given.token)
 
     def withdraw(self, grant: Grant) -> None:
-        """Revoke the token of a grant."""
+        """Revoke the token of ``grant``."""
         with self._lock:
             self._given = [given for given in self._given if given.token != grant.token]
 
@@ -94,16 +95,16 @@ class FileServer:
             server.strangers.clear()
 
     def expects(self, peer: str) -> bool:
-        """Implement ``Served``: return whether a token was given out for this client."""
+        """Return whether a token was issued for the client ``peer``. Implements ``Served``."""
         name = peer_name(peer)
         with self._lock:
             return any(given.peer == name for given in self._given)
 
     def failed(self, peer: str, reason: str) -> None:
-        """Implement ``Served``: do nothing, because this server does not use TLS."""
+        """Do nothing, because this server does not use TLS. Implements ``Served``."""
 
     def answer(self, request: HttpRequest) -> Reply:
-        """Implement ``Served``: return the requested part of a file for its token."""
+        """Return the requested part of a file if the request has the file's token. Implements ``Served``."""
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         wanted = request.path.removeprefix("/")
         with self._lock:
@@ -115,7 +116,7 @@ class FileServer:
         return self._file(given, request.headers.get("range"))
 
     def _of(self, token: str) -> _Given | None:
-        """Return the grant of a token. The duration of the comparison reveals nothing about other tokens."""
+        """Return the entry of ``token``, if any. The duration of the comparison reveals nothing about tokens."""
         shown, found = token.encode("utf-8", "replace"), None
         for given in self._given:
             if secrets.compare_digest(given.token.encode(), shown):
@@ -145,7 +146,7 @@ class FileServer:
             self.sent_bytes += taken
 
     def _open(self, address: str, ports: Ports) -> Server:
-        """Start a server on the first free port of a range."""
+        """Start a server at ``address``, on the first free port of the range ``ports``."""
         for port in range(ports.first, ports.last + 1):
             try:
                 server = listen("files", address, port, self)
@@ -161,7 +162,7 @@ class FileServer:
 
 @cache
 def program() -> str:
-    """Return the text of the program that serves files on a host, without its leading comment."""
+    """Return the text of the Perl program that serves files on a host, without its leading comment."""
     return perl(Path(__file__).with_name("serve.pl"))
 
 
@@ -169,7 +170,7 @@ def program() -> str:
 class PeerServer:
     """The file server on one host, which ends with the connection to the host.
 
-    ``files`` are the paths that it may serve; ``name`` is the name of its systemd unit on the host.
+    ``files`` are the paths that the server may serve; ``name`` is the name of its systemd unit on the host.
     """
 
     host: str
@@ -183,9 +184,10 @@ class PeerServer:
         self._lifeline = HeldInput(self._token)
 
     def run(self, shell: RootShell, begun: Callable[[Grant], None]) -> None:
-        """Serve until ``stop`` or a lost connection. If the host's address is unknown, return at once.
+        """Run the server until ``stop`` or a lost connection. If the host's address is unknown, return at once.
 
-        ``begun`` is called with the grant for peers as soon as the server listens. Raises ``HostError``.
+        ``begun`` receives the permission for other hosts as soon as the server listens. Raises ``HostError`` if the
+        server fails.
         """
         address = shell.session.ends.remote
         if not address:
@@ -213,9 +215,9 @@ class PeerServer:
         self._lifeline.end()
 
     def script(self, address: str) -> str:
-        """Return a program for root that serves files at the host's ``address``.
+        """Return a program for root that serves the files at the host's ``address``.
 
-        It reads the token from its standard input, and exits when that input is closed.
+        The program reads the token from its standard input, and exits when that input is closed.
         """
         return sh_file(
             __file__,
@@ -233,7 +235,7 @@ class PeerServer:
 
 
 class _PortReader:
-    """Parser for the output of the program on the host, which reports its port or an error."""
+    """Parser for the output of the server program on the host, which reports its port or an error."""
 
     def __init__(self) -> None:
         self.why = ""
@@ -241,7 +243,7 @@ class _PortReader:
         self._listens = False
 
     def port(self, data: bytes) -> int:
-        """Return the port if this chunk of output completes it, else 0."""
+        """Return the port if ``data``, the next chunk of output, completes the line with the port; else 0."""
         *lines, rest = (self._rest + data).split(b"\n")
         self._rest = rest[:_LINE_BYTES]
         for line in lines:

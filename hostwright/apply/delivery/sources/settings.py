@@ -1,4 +1,4 @@
-"""The inventory settings for the delivery of a host's files, and for serving them to other hosts."""
+"""The inventory settings for the delivery of files to a host, and for serving these files to other hosts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """A range of TCP ports of which the server uses one free port. ``0`` means any free port."""
+    """A range of TCP ports, of which a file server uses one free port. ``0`` means any free port."""
 
     first: int = 0
     last: int = 0
@@ -46,11 +46,11 @@ class Ports:
 
 @dataclass(frozen=True, slots=True)
 class FileSettings:
-    """The delivery of one host's files (``way``): by HTTP from this machine or a peer, over SSH, or from vendors.
+    """How one host gets its files (``way``): by HTTP from this machine or another host, over SSH, or from vendors.
 
-    ``address`` is the address of this machine for the HTTP server; the default is the local address of the SSH
-    connection. The other settings apply to serving the hosts of the same ``group``: ``uploads`` at a time (0: none), at
-    a total ``rate`` in bytes per second (0: unlimited).
+    ``address`` and ``ports`` are for the HTTP server on this machine; the default address is the local address of the
+    SSH connection. ``uploads``, ``rate`` and ``peer_ports`` are for the file server on the host, which serves hosts of
+    the same ``group``: ``uploads`` at a time (0: none), at a total ``rate`` in bytes per second (0: unlimited).
     """
 
     way: Way = "pull"
@@ -63,18 +63,18 @@ class FileSettings:
     cache: str = CACHE  #: directory on the host that contains the delivered files
 
     def fetches(self, artifact: AnyArtifact) -> bool:
-        """Return whether the host fetches this file from the vendor instead of receiving it from this machine."""
+        """Return whether the host fetches ``artifact`` from the vendor instead of receiving it from this machine."""
         return self.way == DIRECT and bool(web_urls(artifact))
 
 
 def files_by_http(targets: Iterable[TargetHost]) -> dict[str, FileSettings]:
-    """Return the settings of the hosts that fetch their files by HTTP, by host name."""
+    """Return the file settings of those hosts in ``targets`` that fetch their files by HTTP, by host name."""
     settings = {target.name: read_file_settings(target.host) for target in targets if not target.host.local}
     return {name: one for name, one in settings.items() if one.way == "pull"}
 
 
 def read_file_settings(host: Host) -> FileSettings:
-    """Return the file settings of a host. Raises ``InputErrors`` with every invalid setting and its location."""
+    """Return the file settings in a host's inventory data. Raises ``InputErrors`` with every invalid setting."""
     mistakes = Mistakes()
     none = FileSettings()
 
@@ -122,7 +122,7 @@ def _uploads(value: Any) -> int | None:
 
 
 def _rate(value: Any) -> int | None:
-    """Return the setting ``rate`` in bytes per second. Values from ``--var`` are text."""
+    """Return the setting ``rate`` in bytes per second; ``None`` if it is invalid. Values from ``--var`` are text."""
     try:
         number = float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else 0.0
     except ValueError:

@@ -1,10 +1,11 @@
 """Chooses the source of each file for each host of a run. This module opens no connection and starts no thread.
 
-The controller (this machine) sends a file to a few hosts of a group, which then serve it to others. With three copies
-from the controller and two uploads of each host, every round of transfers triples the hosts that have the file.
+The controller (this machine) sends a file to a few hosts of a group, which then serve the file to others. With three
+copies from the controller and two uploads of each host, every round of transfers triples the number of hosts that have
+the file.
 
-A peer that fails is avoided first by the host for which it failed, then by all hosts. If no peer works, the controller
-sends to all hosts, a limited number at a time.
+A peer (a host that serves files) that fails is avoided first by the host for which it failed, then by all hosts. If no
+peer works, the controller sends to all hosts, a limited number at a time.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ CLOSED_PAIRS, CLOSED_HOSTS = 4, 2
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A host as a source: the group of hosts that it may serve, and its number of simultaneous uploads."""
+    """A host as a source of files: the group of hosts that it may serve, and its number of simultaneous uploads."""
 
     group: str = ""
     uploads: int = UPLOADS
@@ -42,7 +43,7 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class SourceLimits:
-    """Maximum numbers of simultaneous copies of a file per group, of copies of all files, and of serving hosts."""
+    """The limits of file distribution: copies of one file per group, transfers from this machine, and serving hosts."""
 
     copies: int = COPIES
     at_once: int = AT_ONCE
@@ -51,7 +52,7 @@ class SourceLimits:
 
 @dataclass(eq=False)
 class Ticket:
-    """A host's request for a file.
+    """The request of ``host`` for a file, identified by its sha256.
 
     ``source`` is valid once ``settled`` is set: the source of the file, or ``None`` if the host gets no source.
     """
@@ -63,7 +64,7 @@ class Ticket:
     settled: threading.Event = field(default_factory=threading.Event)
 
     def settle(self, source: str | None) -> None:
-        """Set the source, and wake the thread that waits for it."""
+        """Set the source of the file, and wake the thread that waits for the source."""
         self.source = source
         self.settled.set()
 
@@ -79,21 +80,21 @@ class PeerState(Enum):
 
 @dataclass(eq=False)
 class _Group:
-    """The hosts that may serve files to each other."""
+    """The hosts that may serve files to each other, and the connections between them that failed."""
 
     refused: set[tuple[str, str]] = field(default_factory=set)  #: pairs of hosts between which a connection failed
     worked: bool = False
 
     @property
     def closed(self) -> bool:
-        """Whether the failed connections show that the hosts of this group cannot reach each other."""
+        """Whether the failed connections show that the hosts of this group cannot connect to each other."""
         hosts = {host for host, _ in self.refused}
         return not self.worked and len(self.refused) >= CLOSED_PAIRS and len(hosts) >= CLOSED_HOSTS
 
 
 @dataclass(eq=False)
 class _Account:
-    """The state of one host: its uploads, and the failed transfers between it and other hosts."""
+    """The state of one host in the distribution: its uploads, and the failed transfers between it and other hosts."""
 
     name: str
     group: str
@@ -109,18 +110,21 @@ class _Account:
 
     @property
     def may_serve(self) -> bool:
-        """Whether the host serves files, or can be started as a source."""
+        """Whether the host serves files, or its file server can be started."""
         return self.role is not PeerState.NONE and self.uploads > 0 and len(self.failed_for) < BAD_PEER
 
     @property
     def free(self) -> bool:
-        """Whether the host can start another upload at once."""
+        """Whether the host can start another upload of a file at once."""
         return self.role is PeerState.SERVING and self.may_serve and self.active < self.uploads
 
 
 @dataclass(eq=False)
 class _Share:
-    """One file in one group of hosts. The dictionaries are sets in the order of addition."""
+    """The distribution of one file in one group: the hosts that wait for the file, receive it, or have it.
+
+    Each dictionary has host names as keys, in the order in which the hosts were added.
+    """
 
     file: str
     group: _Group
@@ -139,24 +143,24 @@ class _Share:
         return len(self.waiting) + len(self.special)
 
     def place(self, account: _Account) -> None:
-        """Add a host that has the file to the end of ``idle`` or ``serving``."""
+        """Queue a host that has the file: at the end of ``serving``, or of ``idle`` if it serves no files yet."""
         self.idle.pop(account.name, None)
         self.serving.pop(account.name, None)
         if account.may_serve:
             (self.idle if account.role is PeerState.ABLE else self.serving)[account.name] = account
 
     def forget(self, host: str) -> Ticket | None:
-        """Remove a host from all lists of the file. Return its ticket if it was waiting for the file."""
+        """Remove a host from all lists of the file. Return the host's ticket if the host was waiting for the file."""
         for place in (self.coming, self.idle, self.serving):
             place.pop(host, None)
         return self.waiting.pop(host, None) or self.special.pop(host, None)
 
     def free(self) -> Iterator[_Account]:
-        """Yield the peers that can start an upload at once, the peer that has been idle longest first."""
+        """Yield the hosts that can start an upload of the file at once, the host that has been idle longest first."""
         return (peer for peer in self.serving.values() if peer.free)
 
     def hope(self, account: _Account) -> bool:
-        """Return whether a peer may serve this host later: a peer that is busy, starting, or receiving the file."""
+        """Return whether another host may serve this host later: one that is busy, starting, or receiving the file."""
         if account.alone or self.group.closed:
             return False
         places = (self.serving, self.idle, self.coming)
@@ -167,10 +171,10 @@ _LIMITS = SourceLimits()
 
 
 class FileSources:
-    """Chooses sources for the hosts of a run. Thread-safe; no method blocks.
+    """Chooses the sources of files for the hosts of a run. Thread-safe; no method blocks.
 
-    ``peers`` are the hosts that fetch and serve files. ``begin`` receives the name of a host that must start to serve,
-    outside the lock. That function then calls ``serving`` or ``unable``.
+    ``peers`` are the hosts that fetch and serve files. ``begin`` receives the name of a host that must start to serve
+    files. It is called outside the lock, and then calls ``serving`` or ``unable``.
     """
 
     def __init__(self, peers: Mapping[str, Peer], begin: Callable[[str], None], limits: SourceLimits = _LIMITS):
@@ -187,7 +191,7 @@ class FileSources:
         self._sending = self._serving = 0
 
     def join(self, host: str) -> None:
-        """Add a host without files at the start of its run."""
+        """Add ``host``, without any files, at the start of the run's work on it."""
         account = self._hosts[host]
         with self._lock:
             account.gone = False
@@ -195,9 +199,10 @@ class FileSources:
         self.able(host)
 
     def ask(self, host: str, file: str) -> Ticket:
-        """Request a file that the host lacks.
+        """Request a file, identified by its sha256, that ``host`` lacks.
 
-        Wait for ``ticket.settled``, then call ``done``, ``failed`` or ``ended`` for each ticket with a source.
+        Wait for ``settled`` of the returned ticket. If the ticket has a source, then call ``done``, ``failed`` or
+        ``ended``.
         """
         ticket, account = Ticket(host, file), self._hosts[host]
         with self._deciding() as changed:
@@ -210,7 +215,7 @@ class FileSources:
         return ticket
 
     def done(self, ticket: Ticket) -> None:
-        """Record that the host has received the file."""
+        """Record that the host of ``ticket`` has received the file."""
         account = self._hosts[ticket.host]
         with self._deciding() as changed:
             if ticket.source:
@@ -219,50 +224,53 @@ class FileSources:
             changed.append(self._add(account, ticket.file))
 
     def failed(self, ticket: Ticket, *, connect: bool = False) -> None:
-        """Record that the source failed. ``connect`` means that the host could not connect to the source."""
+        """Record that the source of ``ticket`` failed.
+
+        ``connect`` means that the host could not connect to the source.
+        """
         with self._deciding() as changed:
             changed.extend(self._release(ticket, kept=False))
             if ticket.source:
                 changed.extend(self._blame(self._hosts[ticket.host], self._hosts[ticket.source], connect=connect))
 
     def ended(self, ticket: Ticket) -> None:
-        """Record that the transfer ended early, and that its source is not the cause."""
+        """Record that the transfer for ``ticket`` ended early, and that its source is not the cause."""
         with self._deciding() as changed:
             changed.extend(self._release(ticket, kept=False))
 
     def blame(self, host: str, peers: Iterable[str]) -> None:
-        """Record a failure of each of these peers, which sent parts of a file with a wrong checksum."""
+        """Record that ``peers`` sent ``host`` parts of a file that has a wrong checksum."""
         with self._lock:
             for peer in set(peers):
                 self._blame(self._hosts[host], self._hosts[peer], connect=False)
 
     def has(self, host: str, file: str) -> None:
-        """Record that the host had this file before the run."""
+        """Record that ``host`` already had ``file`` when the run checked it."""
         account = self._hosts[host]
         with self._deciding() as changed:
             if not account.gone:
                 changed.append(self._add(account, file))
 
     def serving(self, host: str) -> None:
-        """Record that the host's file server has started."""
+        """Record that the file server on ``host`` has started."""
         self._become(host, PeerState.SERVING)
 
     def unable(self, host: str) -> None:
-        """Record that the host's file server cannot start, or has stopped."""
+        """Record that the file server on ``host`` cannot start, or has stopped."""
         self._become(host, PeerState.NONE)
 
     def able(self, host: str) -> None:
-        """Record that the host, after ``unable``, can serve files again."""
+        """Record that ``host``, after ``unable``, can serve files again."""
         if self._hosts[host].uploads:
             self._become(host, PeerState.ABLE)
 
     def alone(self, host: str) -> None:
-        """Record that the host cannot fetch files from any peer."""
+        """Record that ``host`` cannot fetch files from any other host."""
         with self._lock:
             self._leave_alone(self._hosts[host])
 
     def hurry(self, ticket: Ticket) -> None:
-        """Let this ticket, which has waited for ``PATIENCE_S``, be served by any source."""
+        """Let any source serve ``ticket``, whose host has waited for ``PATIENCE_S``."""
         with self._deciding() as changed:
             if not ticket.settled.is_set():
                 ticket.urgent = True
@@ -272,7 +280,7 @@ class FileSources:
                 changed.append(share)
 
     def cancel(self, ticket: Ticket) -> None:
-        """Withdraw a request. If the ticket already has a source, the host must call ``ended``."""
+        """Withdraw the request ``ticket``. If it already has a source, the host must call ``ended``."""
         with self._lock:
             share = self._share(self._hosts[ticket.host], ticket.file)
             for place in (share.waiting, share.special):
@@ -281,7 +289,7 @@ class FileSources:
                     ticket.settle(None)
 
     def leave(self, host: str) -> None:
-        """Remove a host at the end of its run. It no longer fetches or serves files."""
+        """Remove ``host`` at the end of the run's work on it. It no longer fetches or serves files."""
         account = self._hosts[host]
         with self._deciding() as changed:
             self._turn(account, PeerState.NONE)
@@ -292,7 +300,7 @@ class FileSources:
                     ticket.settle(None)
 
     def stop(self) -> None:
-        """Assign no further sources, and wake all hosts that wait for one."""
+        """Assign no further sources, and wake all hosts that wait for a source."""
         with self._lock:
             self._stopped = True
             for share in self._shares.values():
@@ -302,7 +310,7 @@ class FileSources:
                 share.special.clear()
 
     def needed(self, host: str) -> bool:
-        """Return whether other hosts are fetching from this host, or wait for a file that it serves."""
+        """Return whether other hosts are fetching files from ``host``, or wait for a file that it serves."""
         account = self._hosts[host]
         with self._lock:
             if account.active:
@@ -312,7 +320,10 @@ class FileSources:
 
     @contextmanager
     def _deciding(self) -> Iterator[list[_Share]]:
-        """Acquire the lock and yield a list of shares. At the end, assign sources to their waiting hosts."""
+        """Hold the lock, and yield an empty list for changed shares.
+
+        At the end, assign sources to the hosts that wait for the files of these shares.
+        """
         changed: list[_Share] = []
         begin: list[str] = []
         with self._lock:
@@ -328,7 +339,7 @@ class FileSources:
         return self._shares.setdefault((account.group, file), _Share(file, self._groups[account.group]))
 
     def _add(self, account: _Account, file: str) -> _Share:
-        """Record that a host has a file."""
+        """Record that a host has ``file``. Return the file's share in the host's group (``_Share``)."""
         account.files.add(file)
         share = self._share(account, file)
         if not account.gone:
@@ -336,7 +347,7 @@ class FileSources:
         return share
 
     def _replace(self, account: _Account) -> list[_Share]:
-        """Queue a host again as a source of each of its files. Return the shares of these files."""
+        """Queue a host again as a source of each of its files. Return the shares (``_Share``) of these files."""
         shares = [] if account.gone else [self._share(account, file) for file in account.files]
         for share in shares:
             share.place(account)
@@ -355,7 +366,10 @@ class FileSources:
         account.role = role
 
     def _release(self, ticket: Ticket, *, kept: bool) -> list[_Share]:
-        """Free the source of a finished transfer. Return the shares that this source can now serve."""
+        """Free the source of the finished transfer for ``ticket``. Return the shares that this source can now serve.
+
+        ``kept`` means that the host now has the file.
+        """
         share = self._share(self._hosts[ticket.host], ticket.file)
         share.coming.pop(ticket.host, None)
         if ticket.source == CONTROLLER:
@@ -367,7 +381,10 @@ class FileSources:
         return [share, *self._replace(peer)]
 
     def _blame(self, account: _Account, peer: _Account, *, connect: bool) -> list[_Share]:
-        """Record that a peer failed for a host. Return the affected shares."""
+        """Record that the source ``peer`` failed for the host ``account``. Return the shares of the source's files.
+
+        ``connect`` means that the host could not connect to the source.
+        """
         if account.alone:
             return []
         account.failed_with.add(peer.name)
@@ -379,14 +396,14 @@ class FileSources:
         return self._replace(peer)
 
     def _leave_alone(self, account: _Account) -> None:
-        """Assign no further peers to this host. Its failures no longer count against its peers."""
+        """Assign no other host as a source to this host. Its past failures no longer count against those sources."""
         account.alone = True
         for name in account.failed_with:
             self._hosts[name].failed_for.discard(account.name)
             self._replace(self._hosts[name])
 
     def _match(self, share: _Share) -> None:
-        """Assign the sources of a file to the hosts that wait for it."""
+        """Assign the available sources of a file to the hosts that wait for it."""
         for ticket in list(share.special.values()):
             if self._sending >= self._limits.at_once and not any(share.free()):
                 break
@@ -423,7 +440,7 @@ class FileSources:
         return CONTROLLER if due else None
 
     def _wake(self, share: _Share) -> list[str]:
-        """Return the hosts that must start to serve a file: as many as the waiting hosts need."""
+        """Choose the hosts that must start to serve a file, as many as the waiting hosts need. Mark and return them."""
         begin: list[str] = []
         if share.group.closed:
             return begin

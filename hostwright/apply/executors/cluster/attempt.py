@@ -1,7 +1,7 @@
-"""One attempt of a worker at one host: it requests permission, works on the host, and reports.
+"""One attempt of a worker to work on one host: it requests permission, works on the host, and reports.
 
 After ``leave``, an attempt sends nothing more and closes its connections. Jobs on the host continue, and the next
-worker follows them.
+worker of the host follows them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ OTHER = (
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """Values that all attempts of a run on one worker share."""
+    """Values that all attempts of one run on one worker share."""
 
     brief: Brief
     roster: Callable[[], Roster]
@@ -50,7 +50,7 @@ class Workplace:
 
 
 class Attempt:
-    """One attempt of a worker at one host. ``key`` is the name that the cluster gave to the task."""
+    """One attempt of a worker at the host of ``task``. ``key`` is the name that the cluster gave to the task."""
 
     def __init__(self, place: Workplace, task: Task, key: str = ""):
         self.id = new_attempt()
@@ -66,18 +66,18 @@ class Attempt:
         self._stopping = threading.Event()
 
     def go(self, go: Go) -> None:
-        """Allow the attempt to begin. Only the first call has an effect."""
+        """Allow the attempt to begin, with the permission ``go``. Only the first call has an effect."""
         with self._change:
             if self._go is None:
                 self._go = go
             self._change.notify_all()
 
     def stop(self) -> None:
-        """Start no further job on the host."""
+        """Start no further job on the attempt's host."""
         self._stopping.set()
 
     def leave(self) -> None:
-        """Release the host at once, and send nothing more. Returns without waiting."""
+        """Release the attempt's host at once, and send nothing more. Returns without waiting."""
         with self._change:
             if self._left:
                 return
@@ -92,11 +92,11 @@ class Attempt:
             threading.Thread(target=connections.close, name="leave", daemon=True).start()
 
     def tell(self, event: Event) -> None:
-        """Report an event of the whole run or of the host."""
+        """Report an event of the whole run or of the attempt's host."""
         self._reporter(event)
 
     def run(self, handout: Handout | None = None) -> None:
-        """Request permission, work on the host, and report the outcome or the error of this host.
+        """Request permission, work on the host, and report the outcome or the ``HostwrightError`` of this work.
 
         Raises all other errors. ``handout`` distributes files to the worker's hosts.
         """
@@ -148,7 +148,7 @@ class Attempt:
             raise Refused(target.name, OTHER % self._place.name)
 
     def _connecting(self, password: Secret | None) -> Connections:
-        """Return the connections of this attempt. ``leave`` closes them."""
+        """Create the connections of this attempt, with the sudo password. ``leave`` closes them."""
         connections = Connections(password)
         with self._change:
             self._connections = connections
@@ -158,7 +158,7 @@ class Attempt:
         return connections
 
     def _placed(self, error: HostwrightError) -> HostwrightError:
-        """Return the error with the worker's name added, if it concerns the worker's machine and not the host."""
+        """Return ``error`` with the worker's name added, if it concerns the worker's machine and not the host."""
         on = f"on the worker {self._place.name}: "
         if isinstance(error, ArtifactError):
             return HostError(self._task.host, f"{on}{error}")

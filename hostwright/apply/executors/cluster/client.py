@@ -1,4 +1,4 @@
-"""Connects to a Dask cluster, with one-sentence errors, and calls functions on its workers with a time limit.
+"""Connects to a Dask cluster, and calls functions on its workers with a time limit. Errors are single sentences.
 
 TLS is configured as for Dask's own programs (``distributed.comm.tls``, or variables such as
 ``DASK_DISTRIBUTED__COMM__TLS__CA_FILE``).
@@ -48,9 +48,9 @@ _LOUD = ("distributed", "tornado", "asyncio")  #: names of loggers whose message
 
 @contextmanager
 def connected(address: str, name: str) -> Iterator[Client]:
-    """Yield a client of the scheduler at this address. Raises ``InputError``.
+    """Yield a client, called ``name``, of the scheduler at ``address``.
 
-    Dask's log messages about lost connections are hidden.
+    Raises ``InputError`` if the client cannot connect. Dask's log messages about lost connections are hidden.
     """
     with _quiet():
         client = _client(address, name)
@@ -90,7 +90,7 @@ def _place(address: str) -> tuple[str, int]:
 
 
 def is_loopback(address: str) -> bool:
-    """Return whether a scheduler's or host's address can be reached only from this machine."""
+    """Return whether ``address``, of a scheduler or host, can be reached only from this machine."""
     host = urlsplit(address).hostname if "://" in address else address
     try:
         return ipaddress.ip_address(host or "").is_loopback
@@ -99,12 +99,12 @@ def is_loopback(address: str) -> bool:
 
 
 def is_open(address: str) -> bool:
-    """Return whether a scheduler without TLS can be used from other machines."""
+    """Return whether the scheduler at ``address`` has no TLS, and other machines can reach it."""
     return not address.startswith(TLS) and not is_loopback(address)
 
 
 def _security() -> tuple[Security, ssl.SSLContext | None]:
-    """Return the TLS settings of Dask's configuration, and the SSL context for them; ``None`` without settings."""
+    """Return Dask's TLS settings, and an SSL context with them (``None`` if TLS is not configured)."""
     try:
         security = Security()
         context: ssl.SSLContext | None = security.get_connection_args("client")["ssl_context"]
@@ -114,7 +114,7 @@ def _security() -> tuple[Security, ssl.SSLContext | None]:
 
 
 def _reach(address: str, host: str, port: int, context: ssl.SSLContext | None) -> None:
-    """Raise ``InputError`` if no server listens at the address, or its certificate is untrusted.
+    """Raise ``InputError`` if no server listens at ``host`` and ``port``, or its certificate is untrusted.
 
     Dask's own errors do not name these causes.
     """
@@ -144,9 +144,10 @@ def _reach(address: str, host: str, port: int, context: ssl.SSLContext | None) -
 
 
 def _is_other(plain: socket.socket) -> bool:
-    """Return whether the server is not a Dask scheduler. A scheduler begins with the length of its first message.
+    """Return whether the server at the other end of ``plain`` is not a Dask scheduler.
 
-    Dask itself would read the first bytes of another protocol as a length, and allocate that much memory.
+    A scheduler first sends the length of its first message. Dask itself would read the first bytes of another protocol
+    as a length, and allocate that much memory.
     """
     plain.settimeout(SNIFF_S)
     try:
@@ -157,7 +158,7 @@ def _is_other(plain: socket.socket) -> bool:
 
 
 def _why_not(address: str, error: Exception, *, tls: bool) -> str:
-    """Return the error message for a server to which Dask's client could not connect."""
+    """Return the error message for the server at ``address``, to which Dask's client could not connect."""
     text = short(str(error)).rpartition("Error: ")[2] or type(error).__name__
     if tls:
         return f"{address} closed the connection ({text}); check whether it accepts this machine's certificate"
@@ -166,7 +167,7 @@ def _why_not(address: str, error: Exception, *, tls: bool) -> str:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Hide the messages of Dask's loggers, unless Hostwright runs at debug level."""
+    """Hide the messages of Dask's loggers during the block, unless Hostwright runs at debug level."""
     if logging.getLogger("hostwright").isEnabledFor(logging.DEBUG):
         yield
         return
@@ -183,7 +184,7 @@ def _quiet() -> Iterator[None]:
 
 
 def in_time(call: Callable[[], T], timeout_s: float) -> T | None:
-    """Return the value of a call. ``None`` if the call raises, or takes longer than ``timeout_s``.
+    """Return the value of ``call``. ``None`` if ``call`` raises, or takes longer than ``timeout_s``.
 
     A call that takes longer continues in its thread.
     """
@@ -195,10 +196,10 @@ def in_time(call: Callable[[], T], timeout_s: float) -> T | None:
 def ask_each(
     client: Client, workers: Sequence[str], function: Callable[..., Any], *args: Any, timeout_s: float = ANSWER_S
 ) -> tuple[Mapping[str, Any], Mapping[str, BaseException]]:
-    """Call a function or coroutine in each worker's process in parallel.
+    """Call ``function``, which may be a coroutine, in the process of each of ``workers`` in parallel.
 
-    Return the values and the errors by worker address. A worker that does not answer in time has the error
-    ``TimeoutError``, and does not delay calls to others.
+    Return the values and the errors, both by worker address. A worker that does not answer within ``timeout_s`` has the
+    error ``TimeoutError``, and does not delay calls to others.
     """
     threads = DaemonThreads(AT_ONCE, "dask")
 
@@ -221,7 +222,7 @@ def ask_each(
 
 
 def meaning_of(host: str, error: BaseException, then: str) -> HostError:
-    """Convert an error of the cluster to an error of a host. ``then`` tells the operator what to do next."""
+    """Convert an error of the cluster to an error of ``host``. ``then`` tells the operator what to do next."""
     if isinstance(error, KilledWorker):
         last = getattr(error.last_worker, "address", error.last_worker)
         lost = f"{error.allowed_failures + 1} workers were lost while they worked on this host, most recently {last}"

@@ -61,18 +61,18 @@ THEN = f"a running job on the host continues, and {Command('provision', resume='
 
 @contextmanager
 def executor_for(address: str, roster: Roster, targets: Targets, password: Secret | None) -> Iterator[OpenExecutor]:
-    """Implement ``choosing.Workers``: connect to the workers of a Dask cluster."""
+    """Yield an executor on the workers of the scheduler ``address``. Implements ``choosing.Workers``."""
     with opened(address, roster, targets, password) as cluster:
         yield partial(ClusterExecutor, cluster)
 
 
 def take_over(address: str, run: RunSummary, secrets: Iterable[Secret]) -> None:
-    """Implement ``choosing.Workers``: complete the journal of a run whose own machine died."""
+    """Complete the journal of ``run``, whose own machine died. Implements ``choosing.Workers``."""
     takeover.take_over(run, partial(takeover.left_behind, address), secrets=secrets, warn=lambda _: None)
 
 
 def brief_of(run: Run, roles: tuple[str, ...], archive: SiteArchive) -> Brief:
-    """Return the description of a run for its workers.
+    """Return the description of ``run`` for its workers. ``roles`` are the requested roles.
 
     ``hostwright_files_address`` is not sent, because it is an address of this machine.
     """
@@ -81,9 +81,9 @@ def brief_of(run: Run, roles: tuple[str, ...], archive: SiteArchive) -> Brief:
 
 
 class ClusterExecutor(RunExecutor):
-    """The workers of a cluster during one run.
+    """The workers of a Dask cluster during one run.
 
-    ``with`` sets up the workers, and raises ``HostwrightError`` if that fails.
+    Entering its context sets up the workers. Raises ``HostwrightError`` if that fails.
     """
 
     def __init__(self, cluster: Cluster, run: Run):
@@ -104,12 +104,12 @@ class ClusterExecutor(RunExecutor):
 
     @property
     def slots(self) -> int:
-        """The number of hosts that the workers can work on at the same time."""
+        """The number of hosts on which the workers can work at the same time."""
         # After the loss of all workers, one slot lets the run submit each host, which then fails with this reason.
         return 1 if self._lost else sum(self._workers.values())
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **_: P.kwargs) -> Future[T]:  # noqa: ARG002
-        """Send a host to the cluster. The workers receive the host from ``args``; ``fn`` itself is not sent."""
+        """Send a host to the cluster. The name of the host is the first of ``args``; ``fn`` itself is not sent."""
         future: Future[Outcome] = Future()
         host = str(args[0])
         target = self._run.targets.by_name[host]
@@ -125,7 +125,7 @@ class ClusterExecutor(RunExecutor):
         return cast("Future[T]", future)
 
     def cut(self) -> None:
-        """Make every worker release its hosts. Wait up to ``CUT_S`` until the workers have received this order.
+        """Make every worker release its hosts. Wait up to ``CUT_S`` until the workers have received this request.
 
         Jobs on the hosts continue.
         """
@@ -144,7 +144,7 @@ class ClusterExecutor(RunExecutor):
         return self
 
     def _begin(self) -> None:
-        """Set up the workers, and start to receive their messages."""
+        """Set up the run's session on each worker, and start to receive the workers' messages."""
         get_all(secret for target in self._run.targets for secret in needed(target, self._cluster.password))
         self._client.subscribe_topic(self._brief.session, self._hear)
         threading.Thread(target=self._take, name="cluster", daemon=True).start()
@@ -164,7 +164,7 @@ class ClusterExecutor(RunExecutor):
             self._note(OPEN % self._address)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002
-        """End the run. Workers release its hosts and delete their records of the run."""
+        """End the run. Workers release the run's hosts and delete their records of the run."""
         self._over.set()
         self._heartbeats.end()
         self._inbox.put(None)
@@ -180,7 +180,7 @@ class ClusterExecutor(RunExecutor):
     # -------------------- The thread that handles messages calls the methods below.
 
     def _take(self) -> None:
-        """Run the calls of the inbox in order. An error ends the run, whose loop raises it."""
+        """Run the calls of ``_inbox`` in order. An error in a call ends the run, which raises that error."""
         while call := self._inbox.get():
             try:
                 call()
@@ -188,7 +188,7 @@ class ClusterExecutor(RunExecutor):
                 self._dispatch.fail(error)
 
     def _send(self, host: str, given: Task) -> None:
-        """Send a host to the workers that are available."""
+        """Send the task ``given`` of ``host`` to the workers that are available."""
         if self._lost:
             self._dispatch.lose(self._lost, self._then)
             return
@@ -225,7 +225,7 @@ class ClusterExecutor(RunExecutor):
         self._dispatch.lose(self._lost, self._then)
 
     def _strand(self) -> None:
-        """Send the hosts of lost workers to other workers, if any are available."""
+        """Send the hosts of lost workers to other workers again, if any are available."""
         if self._workers:
             self._dispatch.strand(self._workers)
 
@@ -233,7 +233,10 @@ class ClusterExecutor(RunExecutor):
         self._run.emit(Note("", sentence))
 
     def _recover(self, worker: str, known: Mapping[str, int]) -> Iterable[Message]:
-        """Return the messages that a lost worker could not send, read by another worker on its machine."""
+        """Return the messages that the lost worker at address ``worker`` could not send.
+
+        Another worker on the same machine reads them. ``known`` is the last received message number of each attempt.
+        """
         if worker not in self._recovered:
             place = worker.rpartition(":")[0]
             near = [each for each in self._workers if each != worker and each.rpartition(":")[0] == place][:1]
@@ -248,7 +251,7 @@ class ClusterExecutor(RunExecutor):
         self._inbox.put(call)
 
     def _hear(self, event: tuple[float, Any]) -> None:
-        """Queue a message from a worker. The client's event loop calls this in order."""
+        """Queue ``event``, a message from a worker. The client's event loop calls this in order."""
         self._do(partial(self._receive, event[1]))
 
     def _heartbeat(self, worker: str) -> Heartbeat:
@@ -258,7 +261,7 @@ class ClusterExecutor(RunExecutor):
         self._dispatch.heard(worker, heartbeat)
 
     def _watch(self) -> None:
-        """List the workers periodically. End the run if none were available for ``ALONE_S``."""
+        """List the available workers periodically. End the run if none were available for ``ALONE_S``."""
         alone_s, stopping = 0.0, False
         while not self._over.wait(LOOK_S):
             if self._run.stopping.is_set() and not stopping:
@@ -276,7 +279,7 @@ class ClusterExecutor(RunExecutor):
                 return
 
     def _list(self) -> bool:
-        """List the workers, and check those that are new. Return whether the scheduler answered."""
+        """List the available workers, and check the new ones. Return whether the scheduler answered."""
         found = in_time(self._client.nthreads, LOOK_S * 5)
         if found is None:
             return False
@@ -288,7 +291,7 @@ class ClusterExecutor(RunExecutor):
         return True
 
     def _check(self, workers: list[str]) -> None:
-        """Check that new workers are fit, and that each has a session of the run."""
+        """Check that the new ``workers`` are fit for the run, and that each has a session of the run."""
         demands = self._cluster.demands
         machines, errors = ask_each(self._client, workers, this_machine, demands.artifacts)
         ready, _ = ask_each(self._client, list(machines), sessions.hear, self._brief.session, Heartbeat())

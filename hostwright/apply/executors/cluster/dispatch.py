@@ -1,7 +1,8 @@
 """Assigns the hosts of a run to workers, and handles messages of workers. This module does not contact the cluster.
 
 A host has one worker at a time, the one with the latest claim. If the cluster assigns the host of a lost worker to
-another, the lost worker must leave it. Its finished work counts, and its later messages are ignored.
+another worker, the lost worker must release the host. The finished work of the lost worker counts, and its later
+messages are ignored.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ NOT_TLS = "the worker %s is not connected by TLS, so no passwords are sent to it
 
 @dataclass
 class HostAssignment:
-    """The assignment of one host: its present worker, and the work of earlier workers that were lost."""
+    """The assignment of one host to workers: its present worker, and the work of earlier workers that were lost."""
 
     host: str
     future: Future[Outcome]
@@ -60,12 +61,12 @@ class HostAssignment:
 
     @property
     def go(self) -> Go:
-        """The permission to begin, for the attempt that has claimed the host."""
+        """The permission to begin work, for the attempt that has claimed the host."""
         begun = self.number > 1  # The first message of an attempt only claims the host.
         return Go(b"" if begun else encrypted_for(self.texts, self.mailbox), self.ended if self.was_lost else None)
 
     def note(self, event: Event) -> None:
-        """Store the data of an event that the next worker needs if this worker is lost."""
+        """Store the data of ``event`` that the host's next worker needs if the present worker is lost."""
         match event:
             case events.Observed(plan=plan):
                 self.plan = self.plan or plan
@@ -78,13 +79,13 @@ class HostAssignment:
                 self.reboots += 1
 
     def lose(self) -> None:
-        """Record the loss of the worker. Its results become results of earlier attempts."""
+        """Record the loss of the host's worker. The worker's results become results of earlier attempts."""
         done, reboots = self.before
         self.before = ((*done, *self.results), reboots + self.reboots)
         self.results, self.reboots, self.was_lost = (), 0, True
 
     def whole(self, outcome: Outcome) -> Outcome:
-        """Return the outcome with the work of lost workers added."""
+        """Return ``outcome``, of the last worker, with the work of lost workers on the same host added."""
         done, reboots = self.before
         return replace(
             outcome,
@@ -95,11 +96,11 @@ class HostAssignment:
 
 
 class Dispatch:
-    """The hosts of one run that were sent to a cluster and have not ended.
+    """The hosts of one run that were sent to a cluster and whose work has not ended.
 
     One thread calls all methods except ``add``, ``heartbeat`` and ``heard``. ``speak`` receives the address of a worker
     that needs a heartbeat. ``recover`` receives a lost worker's address and the last known message number of each
-    attempt, and returns the later messages.
+    attempt, and returns the later messages of these attempts.
     """
 
     def __init__(
@@ -115,12 +116,12 @@ class Dispatch:
         self._leave: dict[str, set[str]] = {}
 
     def add(self, assignment: HostAssignment) -> None:
-        """Add a host before it is sent to the cluster."""
+        """Add the assignment of a host before the host is sent to the cluster."""
         with self._lock:
             self._assignments[assignment.host] = assignment
 
     def heartbeat(self, worker: str) -> Heartbeat:
-        """Return the state of the run for one worker."""
+        """Return the state of the run, as a heartbeat, for the worker at address ``worker``."""
         with self._lock:
             going = {
                 assignment.attempt: assignment.go
@@ -130,7 +131,7 @@ class Dispatch:
             return Heartbeat(self._run.stopping.is_set(), going, frozenset(self._leave.get(worker, ())))
 
     def sent(self, host: str, workers: Iterable[str]) -> int:
-        """Record that a host was sent to the cluster, for one of these workers. Return the number of this task."""
+        """Record that ``host`` was sent to the cluster, for one of ``workers``. Return how often it was sent so far."""
         with self._lock:
             if (assignment := self._assignments.get(host)) is None:
                 return 0
@@ -138,17 +139,17 @@ class Dispatch:
             return assignment.sent
 
     def is_current(self, host: str, sent: int) -> bool:
-        """Return whether the task with this number is the latest for a host."""
+        """Return whether the task with the number ``sent`` is the latest for ``host``."""
         with self._lock:
             return (assignment := self._assignments.get(host)) is not None and assignment.sent == sent
 
     def heard(self, worker: str, heartbeat: Heartbeat) -> None:
-        """Record that a heartbeat was delivered to a worker."""
+        """Record that ``heartbeat`` was delivered to ``worker``."""
         with self._lock:
             self._leave.get(worker, set()).difference_update(heartbeat.leave)
 
     def take(self, message: Message) -> None:
-        """Handle one message that a worker sent."""
+        """Handle one message from a worker."""
         assignment = self._assignment(message.host)
         if assignment is None:
             self._dismiss(message.worker, message.attempt)
@@ -160,7 +161,7 @@ class Dispatch:
             self._hear(assignment, message)
 
     def task_ended(self, host: str, error: BaseException | None) -> None:
-        """Handle the end of a host's task. If the host has not ended, send it again."""
+        """Handle the end of a task for ``host``. Unless the work on the host has ended, send the host again."""
         assignment = self._assignment(host)
         if assignment is None:
             return
@@ -170,10 +171,10 @@ class Dispatch:
             self._give_again(assignment, LET_GO)
 
     def strand(self, workers: Collection[str]) -> None:
-        """Send each host again whose possible workers are all gone. ``workers`` are the available workers.
+        """Send each host again if all workers that could claim it are lost. ``workers`` are the available workers.
 
-        The loss counts against a host that a lost worker had claimed, because it may crash workers. If none was
-        claimed, it counts against all of them.
+        The loss counts as a failed attempt for each such host that a lost worker had claimed, because the host may
+        crash workers. If none of these hosts was claimed, the loss counts for all of them.
         """
         stranded = [
             assignment for assignment in self._left() if assignment.given and assignment.given.isdisjoint(workers)
@@ -183,32 +184,32 @@ class Dispatch:
             self._give_again(assignment, LOST, counts=assignment.taken or nobody)
 
     def lose(self, because: str, then: str) -> None:
-        """End every host with ``ExecutorLost``, because no worker is left."""
+        """End the work on every host with ``ExecutorLost``, because no worker is available."""
         for assignment in self._left():
             self._end(assignment, ExecutorLost(assignment.host, because, then))
 
     def cut(self) -> None:
-        """Make every worker release its hosts at once, and record every host as stopped."""
+        """Make every worker release its hosts at once, and end the work on every host as stopped."""
         for assignment in self._left():
             self._dismiss(assignment.worker, assignment.attempt)
             self._end(assignment, Stopped(assignment.host, CUT))
 
     def fail(self, error: BaseException) -> None:
-        """End every host with an error of this machine."""
+        """End the work on every host with ``error``, which occurred on this machine."""
         for assignment in self._left():
             self._end(assignment, error)
 
     def known(self) -> dict[str, int]:
-        """Return the number of the last received message of each attempt."""
+        """Return the number of the last received message of each current attempt, by attempt."""
         with self._lock:
             return {
                 assignment.attempt: assignment.number for assignment in self._assignments.values() if assignment.attempt
             }
 
     def _give_again(self, assignment: HostAssignment, why: str, *, counts: bool = True) -> None:
-        """Send a host to the available workers again. After more than ``AGAIN`` attempts, end it with an error.
+        """Send a host to the available workers again. After ``AGAIN`` further attempts, end its work with an error.
 
-        The call counts as an attempt if ``counts`` is true; ``why`` is the message of the error.
+        This call counts as a failed attempt if ``counts`` is true. ``why`` is the message of the error.
         """
         assignment.times += counts
         if assignment.times > AGAIN:
@@ -217,7 +218,7 @@ class Dispatch:
             assignment.send()
 
     def _assignment(self, host: str) -> HostAssignment | None:
-        """Return the assignment of a host; ``None`` if the host has ended."""
+        """Return the assignment of ``host``; ``None`` if the work on the host has ended."""
         with self._lock:
             return self._assignments.get(host)
 
@@ -245,7 +246,7 @@ class Dispatch:
         self._speak(message.worker)
 
     def _lose(self, assignment: HostAssignment, successor: str) -> None:
-        """Recover the messages that the lost worker could not send. If the worker is alive, make it leave the host."""
+        """Recover the messages that the lost worker of a host could not send, and make that worker release the host."""
         for message in self._recover(assignment.worker, {assignment.attempt: assignment.number}):
             if message.attempt == assignment.attempt and isinstance(message.body, Reported):
                 self._hear(assignment, message)

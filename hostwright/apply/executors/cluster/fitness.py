@@ -1,6 +1,7 @@
 """Checks whether the workers of a cluster can work on the hosts of a run, and which secrets would be sent.
 
-Workers need the same Hostwright, Python and Dask, and the stack's files. All problems are reported at once.
+Workers need the same Hostwright, Python and Dask as this machine, and the stack's files. All problems are reported at
+once.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Machine:
 
 
 def this_machine(artifacts: Sequence[Artifact] = ()) -> Machine:
-    """Return the software and identity of this process, and which of these artifacts are missing."""
+    """Return the software and identity of this process, with the ``artifacts`` that its machine lacks."""
     store, missing = Store.default(), []
     for artifact in artifacts:
         try:
@@ -63,7 +64,7 @@ def this_machine(artifacts: Sequence[Artifact] = ()) -> Machine:
 
 @cache
 def code_digest() -> str:
-    """Return a digest of the package with its standard roles. Two checkouts of one version may differ."""
+    """Return a digest of Hostwright's package with its standard roles. Two checkouts of one version may differ."""
     root = Path(hostwright.__file__).parent
     digest = hashlib.sha256()
     for path, name in files_below([(root, "")]):
@@ -73,7 +74,7 @@ def code_digest() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Demands:
-    """The requirements for workers: the software of ``ours``, the files of the stack, and TLS if secrets are sent."""
+    """The requirements for workers: the software of ``ours``, the files ``artifacts``, and TLS if secrets are sent."""
 
     ours: Machine
     artifacts: tuple[Artifact, ...] = ()
@@ -83,7 +84,10 @@ class Demands:
 def misfits(
     demands: Demands, machines: Mapping[str, Machine], errors: Mapping[str, BaseException]
 ) -> Mapping[str, str]:
-    """Return the reason by address for each unfit process. ``errors`` has the errors of processes without a report."""
+    """Return why each unfit process of a cluster is unfit, by address.
+
+    ``errors`` are the errors of processes that have not reported a ``Machine``.
+    """
     found = {address: _unreported(error) for address, error in errors.items()}
     found |= {address: why for address, machine in machines.items() if (why := _misfit(demands, machine))}
     if demands.tls:
@@ -123,7 +127,7 @@ def _misfit(demands: Demands, machine: Machine) -> str:
 
 
 def files_of(targets: Iterable[TargetHost]) -> tuple[Artifact, ...]:
-    """Return the files that a worker may need for these hosts. Files that hosts fetch themselves are omitted."""
+    """Return the files that a worker may need for ``targets``. Files that hosts fetch themselves are omitted."""
     found: dict[str, Artifact] = {}
     for target in targets:
         settings = read_file_settings(target.host)
@@ -134,7 +138,10 @@ def files_of(targets: Iterable[TargetHost]) -> tuple[Artifact, ...]:
 
 
 def refuse_secrets(address: str, targets: Iterable[TargetHost], password: Secret | None) -> bool:
-    """Return whether work on these hosts needs a secret. Raises ``InputError`` if it would be sent without TLS."""
+    """Return whether work on ``targets`` needs a secret.
+
+    Raises ``InputError`` if a secret would be sent without TLS.
+    """
     found = next(((target.name, name) for target in targets if (name := named(target, password))), None)
     if found and not address.startswith(TLS):
         host, name = found
@@ -147,7 +154,7 @@ def refuse_secrets(address: str, targets: Iterable[TargetHost], password: Secret
 
 
 def refuse_holding(address: str, archive: SiteArchive, roster: Roster, targets: Iterable[TargetHost]) -> None:
-    """Raise ``InputError`` if a file of the site contains a secret of the inventory and would be sent without TLS."""
+    """Raise ``InputError`` if a file of the site contains a secret of ``targets`` and would be sent without TLS."""
     if address.startswith(TLS):
         return
     known = (secret.reveal() for secret in secrets_in(roster.inventory.hosts.values(), targets))
@@ -160,7 +167,7 @@ def refuse_holding(address: str, archive: SiteArchive, roster: Roster, targets: 
 
 
 def check(client: Client, address: str, demands: Demands, targets: Iterable[TargetHost]) -> None:
-    """Check the scheduler, its workers, and the hosts' addresses. Raises ``InputErrors`` with all problems."""
+    """Check the scheduler, its workers, and the addresses of ``targets``. Raises ``InputErrors`` with all problems."""
     workers = tuple(in_time(client.nthreads, ANSWER_S) or ())
     if not workers:
         raise InputError(f"{address} has no worker; start one with `dask worker {address}`", OPTION)
@@ -178,7 +185,7 @@ def check(client: Client, address: str, demands: Demands, targets: Iterable[Targ
 
 
 def _scheduler(client: Client) -> tuple[Mapping[str, Machine], Mapping[str, BaseException]]:
-    """Return the software of the scheduler, or its error, by address.
+    """Return the software of the scheduler, or else the error of the request for it, by address.
 
     The scheduler unpickles tasks, and so needs the same packages as the workers.
     """
@@ -191,7 +198,10 @@ def _scheduler(client: Client) -> tuple[Mapping[str, Machine], Mapping[str, Base
 
 
 def elsewhere(targets: Iterable[TargetHost], ours: Machine, others: Mapping[str, Machine]) -> Iterator[InputError]:
-    """Yield an error for each host whose address means a different machine if a worker on that machine uses it."""
+    """Yield an error for each of ``targets`` whose address means another machine on a worker than it means here.
+
+    ``ours`` is the present process; ``others`` are the workers, by name.
+    """
     away = [name for name, machine in others.items() if machine.machine != ours.machine]
     for target in targets:
         if target.host.local:
@@ -208,7 +218,7 @@ def elsewhere(targets: Iterable[TargetHost], ours: Machine, others: Mapping[str,
 
 @dataclass(frozen=True)
 class Cluster:
-    """A cluster that is fit for the hosts of a run."""
+    """A Dask cluster that is fit for the hosts of a run."""
 
     client: Client
     address: str
@@ -220,7 +230,7 @@ class Cluster:
 
 @contextmanager
 def opened(address: str, roster: Roster, targets: Targets, password: Secret | None) -> Iterator[Cluster]:
-    """Connect to the scheduler at this address, and check its workers. Raises ``InputError`` if they are unfit."""
+    """Connect to the scheduler at ``address``, and check its workers. Raises ``InputError`` if they are unfit."""
     secret = refuse_secrets(address, targets, password)
     archive = pack(roster)
     refuse_holding(address, archive, roster, targets)

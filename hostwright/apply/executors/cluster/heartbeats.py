@@ -1,6 +1,6 @@
-"""Sends the state of the run to each of its workers periodically.
+"""Sends the state of a run to each of its workers periodically.
 
-Each worker has a thread of its own, so that a worker that hangs does not delay others.
+Each worker has a thread of its own on this machine, so that a worker that hangs does not delay others.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hostwright.apply.executors.cluster.session import HEARTBEAT_S, hear
 
 @dataclass(eq=False)
 class _Line:
-    """The heartbeats for one worker: how many were requested, and how many were sent."""
+    """The counts of heartbeats for one worker: how many were requested, and how many were sent."""
 
     due: int = 0
     sent: int = 0
@@ -26,7 +26,7 @@ class _Line:
 
 
 class Heartbeats:
-    """Sends ``heartbeat(worker)`` to each known worker, on ``poke`` and periodically.
+    """Sends heartbeats, the values of ``heartbeat(worker)``, to each known worker, on ``poke`` and periodically.
 
     A worker that has a host receives a heartbeat every ``HEARTBEAT_S``. ``received(worker, heartbeat)`` is called after
     each delivery.
@@ -45,7 +45,7 @@ class Heartbeats:
         self._over = False
 
     def know(self, workers: Iterable[str]) -> None:
-        """Set the workers that receive heartbeats."""
+        """Set the addresses of the workers that receive heartbeats."""
         there = set(workers)
         with self._change:
             for worker in self._lines.keys() - there:
@@ -56,7 +56,7 @@ class Heartbeats:
             self._change.notify_all()
 
     def poke(self, *workers: str) -> None:
-        """Send a heartbeat to these workers at once; without arguments, to all workers."""
+        """Request a heartbeat to each of ``workers`` at once; without arguments, to all known workers."""
         with self._change:
             for worker in workers or tuple(self._lines):
                 if worker in self._lines:
@@ -69,7 +69,7 @@ class Heartbeats:
             return self._change.wait_for(lambda: all(one.sent >= one.due for one in self._lines.values()), timeout_s)
 
     def end(self) -> None:
-        """Send no further heartbeats."""
+        """Send no further heartbeats to any worker."""
         with self._change:
             self._over = True
         self.know(())

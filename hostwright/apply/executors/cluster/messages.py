@@ -32,7 +32,7 @@ from hostwright.plan.targets import Roster, TargetHost
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """The data of a run for every worker.
+    """The data of a run that every worker receives.
 
     ``roster`` is the class that finds roles, stacks and known problems; it is sent by name.
     """
@@ -47,23 +47,23 @@ class Brief:
 
     @property
     def session(self) -> str:
-        """The name of the run's session on each worker, and of the topic of the workers' messages."""
+        """The name of the run's session on each worker. The topic of the workers' messages has the same name."""
         return session_name(self.stamp.id)
 
 
 def of_workers(request: Request) -> Request:
-    """Return the request that workers receive: without values of variables and commands, which may contain secrets."""
+    """Return a request for workers: ``request`` without values of variables and commands, which may contain secrets."""
     return replace(request, var=(), notify="", own={})
 
 
 def session_name(run: str) -> str:
-    """Return the name of a run's session on each worker."""
+    """Return the name that the session of the run with ID ``run`` has on each worker."""
     return f"hostwright-{run}"
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """The work on one host: its inventory data without secrets, and a hash of its desired state."""
+    """The work on one host: its inventory data without secrets, and ``wanted``, a hash of its desired state."""
 
     session: str
     host: str
@@ -74,21 +74,21 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """The content of ``Task.sealed``: a host, and the sudo password for all hosts, if given."""
+    """The content of ``Task.sealed``: a host, and the sudo password for all hosts (``None`` if not given)."""
 
     host: Host
     password: Secret | None
 
 
 def needed(target: TargetHost, password: Secret | None) -> frozenset[Secret]:
-    """Return the secrets that work on a host needs: its passwords, and the secrets in its roles' variables."""
+    """Return the secrets that work on a host needs: ``password``, the host's own passwords, and its roles' secrets."""
     sudo = password or target.host.become_password
     passwords = [secret for secret in (target.host.password, sudo) if secret is not None]
     return frozenset(filter(None, (*passwords, *secrets_within(dict(target.variables)))))
 
 
 def named(target: TargetHost, password: Secret | None) -> str:
-    """Return a description of the first secret that work on a host needs; empty if it needs none."""
+    """Return a description of the first secret that work on the host ``target`` needs; empty if it needs none."""
     if password is not None:
         return "the sudo password (--ask-become-pass)"
     if target.host.password:
@@ -104,14 +104,14 @@ def named(target: TargetHost, password: Secret | None) -> str:
 
 
 def _known(target: TargetHost) -> set[str]:
-    """Return the texts of those secrets of a host that are known without running a command."""
+    """Return the texts of those secrets of ``target`` that are known without running a command."""
     return {secret.reveal() for secret in secrets_in((target.host,))}
 
 
 def task_of(
     session: str, target: TargetHost, password: Secret | None, agreed: Agreed | None = None
 ) -> tuple[Task, tuple[str, ...]]:
-    """Return the task of a host, and the texts of the secrets that the work needs.
+    """Return the task for ``target``, and the texts of the secrets that the work needs.
 
     Raises ``HostError`` if the command that prints a secret fails.
     """
@@ -122,13 +122,13 @@ def task_of(
 
 
 def unsealed(given: Task, texts: tuple[str, ...]) -> tuple[Host, Secret | None]:
-    """Return the host of a task with its secrets restored, and the sudo password for all hosts."""
+    """Return the host of the task ``given`` with secrets restored from ``texts``, and the sudo password."""
     sent = opened(given.sealed, texts, given.host)
     return sent.host, sent.password
 
 
 def fingerprint(target: TargetHost) -> str:
-    """Return a hash of a host's desired state, to compare the states that two machines compute."""
+    """Return a hash of a host's desired state. Equal hashes show that two machines compute the same state."""
     desired = target.desired
     roles = [[role.name, list(role.needs), desired_sha256(role)] for role in desired.roles]
     return hash_of([desired.host, desired.stack.digest(), roles])
@@ -136,9 +136,9 @@ def fingerprint(target: TargetHost) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Go:
-    """Permission for an attempt to begin. Until the attempt's first report, it contains the encrypted secrets.
+    """Permission for a worker's attempt to begin. Until the attempt's first report, it contains the encrypted secrets.
 
-    ``ended`` are the jobs whose end was reported by earlier, lost workers; ``None`` for the first worker.
+    ``ended`` are the host's jobs whose end was reported by earlier, lost workers. ``None`` if no worker was lost.
     """
 
     encrypted: bytes = field(default=b"", repr=False)
@@ -149,8 +149,8 @@ class Go:
 class Heartbeat:
     """The state of a run for one worker, sent periodically.
 
-    ``going`` are the worker's attempts that may continue; ``leave`` are its attempts that must stop. With ``stopping``,
-    running jobs finish and no more are started.
+    ``going`` are the worker's attempts that may continue; ``leave`` are its attempts that must stop. If ``stopping`` is
+    true, running jobs finish and no more are started.
     """
 
     stopping: bool = False
@@ -160,7 +160,7 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A worker has a task and requests permission to begin. ``mailbox`` is the public key that encrypts its secrets."""
+    """A worker's request for permission to begin its task. ``mailbox`` is the public key for the task's secrets."""
 
     worker: str  #: name of the Dask worker
     mailbox: bytes
@@ -168,14 +168,14 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """An event on the host, reported by its worker."""
+    """A worker's report of an event on the host."""
 
     event: Event
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The end of the work on the host: its outcome or its error."""
+    """The end of an attempt's work on its host: the outcome or the error."""
 
     outcome: Outcome | None = None
     error: HostwrightError | None = None
@@ -183,10 +183,10 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a worker's attempt at a host.
+    """One message of a worker's attempt to work on a host.
 
-    ``number`` counts the recorded messages from 1; it is 0 for a message that is only shown. ``at`` is the worker's
-    time.
+    ``number`` counts the attempt's recorded messages from 1. It is 0 for a message that is only shown. ``at`` is the
+    time on the worker's clock.
     """
 
     host: str
@@ -197,12 +197,12 @@ class Message:
     body: Claim | Reported | Done
 
     def packed(self) -> dict[str, Any]:
-        """Return the message as plain data for the cluster's event log."""
+        """Return this message as plain data for the cluster's event log."""
         return {"host": self.host, "body": zlib.compress(pickle.dumps(self))}
 
     @classmethod
     def unpacked(cls, body: bytes) -> Message:
-        """Return the message that ``packed`` has converted.
+        """Return the message in ``body``, the data from ``packed``.
 
         Workers are trusted with pickled data, because they can log in to every host.
         """
@@ -213,5 +213,5 @@ class Message:
 
 
 def new_attempt() -> str:
-    """Return a unique ID for a new attempt."""
+    """Return a new unique ID for an attempt."""
     return secrets.token_hex(6)

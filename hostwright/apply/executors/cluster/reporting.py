@@ -1,4 +1,4 @@
-"""Reports one attempt at a host from a worker: each event is masked, numbered, stored here and sent, in this order.
+"""Reports one attempt at a host from a worker. Each event is masked, numbered, stored here and sent, in this order.
 
 A worker sends only data that a journal may contain, because all clients of a scheduler can read its events. The file on
 the worker fills gaps in the run's journal after a crash.
@@ -43,7 +43,7 @@ _RUN = re.compile(r"[a-z0-9][a-z0-9_.-]{0,120}")
 class Reporter:
     """Reports the events of one attempt at a host. Call it with each event, from any thread.
 
-    ``text`` is a function that masks the secrets in a text.
+    Its attribute ``text`` is a function that masks the secrets in a text.
     """
 
     def __init__(
@@ -66,17 +66,17 @@ class Reporter:
         self._shown: dict[str, tuple[Any, float]] = {}
 
     def ask(self, name: str, mailbox: bytes) -> None:
-        """Request permission for the attempt to begin."""
+        """Request permission for the attempt to begin. ``name`` is the worker's; ``mailbox`` is its public key."""
         self._send_body(Claim(name, mailbox))
 
     def __call__(self, event: Event) -> None:
-        """Report an event on the host."""
+        """Report an event on the attempt's host."""
         if isinstance(event, events.HostEnded) or not self._is_due(event):
             return  # The method ``end`` reports ``HostEnded`` together with the outcome.
         self._send_body(Reported(masked(event, self.text)), sync=isinstance(event, _DURABLE))
 
     def end(self, outcome: Outcome | None, error: HostwrightError | None) -> None:
-        """Report the outcome of the work on the host, or its error, and send nothing more."""
+        """Report the outcome of the work on the host, or the error of this work, and send nothing more."""
         with self._lock:
             if not self._over:
                 self._put(Done(masked(outcome, self.text), masked(error, self.text)), sync=True)
@@ -84,7 +84,7 @@ class Reporter:
             self._record.close()
 
     def leave(self) -> None:
-        """Send nothing more, because another worker continues with the host or the run is over."""
+        """Send no further messages, because another worker continues with the host or the run is over."""
         with self._lock:
             self._over = True
             self._record.close()
@@ -104,9 +104,9 @@ class Reporter:
         self._send(message.packed())
 
     def _is_due(self, event: Event) -> bool:
-        """Return whether to send an event.
+        """Return whether to send ``event``.
 
-        A progress event is sent if the step is new, or if ``SHOWN_S`` have passed since the last one.
+        A progress event is sent if its step is new, or if ``SHOWN_S`` have passed since the last one.
         """
         stage: Any
         match event:
@@ -126,7 +126,7 @@ class Reporter:
 
 
 def masked(value: T, text: Callable[[str], str]) -> T:
-    """Return a value with all texts masked, except names by which records are found (``IDENTIFIERS``)."""
+    """Return ``value`` with each text masked by ``text``, except names by which records are found (``IDENTIFIERS``)."""
     made: Any = value
     if isinstance(value, str):
         made = text(value)
@@ -146,14 +146,14 @@ def masked(value: T, text: Callable[[str], str]) -> T:
 
 
 def masked_error(error: HostwrightError, text: Callable[[str], str]) -> HostwrightError:
-    """Return a copy of an error with all texts masked."""
+    """Return a copy of ``error`` with each text masked by ``text``."""
     remake, (kind, args, state) = error.__reduce__()
     shown = {name: _part(name, inner, text) for name, inner in state.items()}
     return remake(kind, masked(args, text), shown)
 
 
 def _remade(value: Any, text: Callable[[str], str]) -> Any:
-    """Return a dataclass with masked fields, without another call of ``__init__``."""
+    """Return a copy of the dataclass ``value`` with masked fields, without a call of ``__init__``."""
     made = object.__new__(type(value))
     for part in fields(value):
         object.__setattr__(made, part.name, _part(part.name, getattr(value, part.name), text))
@@ -161,7 +161,7 @@ def _remade(value: Any, text: Callable[[str], str]) -> Any:
 
 
 def _part(name: str, value: Any, text: Callable[[str], str]) -> Any:
-    """Return the masked value of a field; unchanged if the field is in ``IDENTIFIERS``."""
+    """Return the masked ``value`` of the field ``name``; unchanged if the field is in ``IDENTIFIERS``."""
     return value if name in IDENTIFIERS and isinstance(value, str) else masked(value, text)
 
 
@@ -170,14 +170,14 @@ def _answer(answer: Answer, text: Callable[[str], str]) -> Answer:
 
 
 def folder_of(run: str, root: Path | None = None) -> Path:
-    """Return the directory with the attempts of a run. Raises ``ValueError`` for an invalid run ID."""
+    """Return the directory with the files of this worker's attempts. Raises ``ValueError`` for an invalid run ID."""
     if not _RUN.fullmatch(run):
         raise ValueError(f"not a run ID: {run!r}")
     return (root or state_root()) / FOLDER / run
 
 
 class AttemptRecord:
-    """The file of one attempt, to which messages are appended.
+    """The file of one attempt on a worker's machine, to which the attempt's messages are appended.
 
     A write error is ignored, so that a full disk does not stop the work.
     """
@@ -188,7 +188,7 @@ class AttemptRecord:
 
     @classmethod
     def begin(cls, run: str, host: str, attempt: str, root: Path | None = None) -> Self:
-        """Create the file for an attempt. ``root`` defaults to ``state_root()``."""
+        """Create the file for the attempt at ``host`` in the run ``run``. ``root`` defaults to ``state_root()``."""
         folder = folder_of(run, root)
         record = cls(folder / f"{plain_name(host)}.{attempt}")
         with suppress(OSError):
@@ -198,7 +198,7 @@ class AttemptRecord:
         return record
 
     def add(self, message: Message, *, sync: bool = False) -> None:
-        """Append a message; with ``sync``, wait until it is on disk."""
+        """Append ``message`` to the file; with ``sync``, wait until it is on disk."""
         if self._fd is None:
             return
         body = pickle.dumps(message)
@@ -212,7 +212,7 @@ class AttemptRecord:
             self.close()
 
     def close(self) -> None:
-        """Close the file. Messages that follow are not stored."""
+        """Close the file. Later messages are not stored."""
         fd, self._fd = self._fd, None
         if fd is not None:
             with suppress(OSError):
@@ -220,7 +220,7 @@ class AttemptRecord:
 
 
 def kept(run: str, known: Mapping[str, int], root: Path | None = None) -> list[Message]:
-    """Return the stored messages of a run that follow the known number of each attempt, in order per attempt."""
+    """Return the stored messages of a run whose numbers follow those in ``known``, in order per attempt."""
     messages: list[Message] = []
     with suppress(OSError):
         for path in sorted(folder_of(run, root).iterdir()):
@@ -240,7 +240,7 @@ def _read(path: Path) -> Iterator[Message]:
 
 
 def forget(run: str, root: Path | None = None) -> None:
-    """Delete the stored messages of a run whose journal is complete, and all messages unused for ``KEPT_S``."""
+    """Delete the stored messages of ``run``, whose journal is complete, and all messages unused for ``KEPT_S``."""
     folder = folder_of(run, root)
     shutil.rmtree(folder, ignore_errors=True)
     with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Sends a value to another process without its secrets, and the secrets separately, encrypted for that process.
+"""Sends a value without its secrets to another process, and the secrets separately, encrypted for that process.
 
 So the scheduler, its debug logs and its status pages cannot show secrets.
 """
@@ -30,7 +30,7 @@ _WITHHELD, _EMPTY, _TEXT = "withheld", "empty", "text"
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """A pickled value in which numbers replace its secrets."""
+    """A pickled value in which numbers replace the secrets."""
 
     body: bytes = field(repr=False)
 
@@ -46,7 +46,7 @@ class Withheld(Secret):
     _host: str
 
     def reveal(self) -> str:
-        """Raise ``HostError``, because the secret is not on this machine."""
+        """Raise ``HostError``, because the secret was not sent to this machine."""
         raise HostError(self._host, "a required secret was not sent to the worker; this is a bug in Hostwright")
 
     def __bool__(self) -> bool:
@@ -67,7 +67,10 @@ class _Sealer(pickle.Pickler):
         self.texts: list[str] = []
 
     def persistent_id(self, value: Any) -> Any:
-        """Return the number that replaces a secret or a text with one; a fixed mark for a withheld secret."""
+        """Return the number that replaces a secret, or a text with a secret.
+
+        A secret that is not needed becomes a fixed mark.
+        """
         if type(value) is str:
             within = self._hidden and any(text in value for text in self._hidden)
             return (_TEXT, self._number(value)) if within else None
@@ -89,7 +92,7 @@ class _Opener(pickle.Unpickler):
         self._texts, self._host = texts, host
 
     def persistent_load(self, number: Any) -> Secret | str:
-        """Return the secret or text that a number in the pickle stands for."""
+        """Return the secret or text that ``number`` replaced in the pickle."""
         if isinstance(number, tuple):
             return self._texts[number[1]]
         if number == _WITHHELD:
@@ -98,7 +101,7 @@ class _Opener(pickle.Unpickler):
 
 
 def seal(value: Any, needed: Callable[[Secret], bool], hidden: Iterable[str] = ()) -> tuple[Sealed, tuple[str, ...]]:
-    """Return a value with its secrets replaced, and the texts of the ``needed`` secrets.
+    """Return ``value`` with its secrets replaced, and the texts of those secrets for which ``needed`` is true.
 
     Texts in the value that contain one of the ``hidden`` texts are also replaced. Commands that print secrets run here.
     Raises ``HostError`` if such a command prints nothing.
@@ -110,7 +113,10 @@ def seal(value: Any, needed: Callable[[Secret], bool], hidden: Iterable[str] = (
 
 
 def opened(sealed: Sealed, texts: tuple[str, ...], host: str) -> Any:
-    """Return the value with these secrets restored. A secret that was withheld raises an error that names ``host``."""
+    """Return the value in ``sealed`` with the secrets restored from ``texts``.
+
+    A secret that was not sent raises an error that names ``host`` when it is used.
+    """
     return _Opener(io.BytesIO(zlib.decompress(sealed.body)), texts, host).load()
 
 
@@ -122,11 +128,11 @@ class Mailbox:
 
     @property
     def address(self) -> bytes:
-        """The public key, for which other processes encrypt texts."""
+        """The public key with which other processes encrypt texts for this one."""
         return self._key.public_key().public_bytes_raw()
 
     def read(self, encrypted: bytes) -> tuple[str, ...]:
-        """Decrypt the texts of a message. Raises ``ValueError`` if the message was modified or is for another key."""
+        """Decrypt the texts in ``encrypted``. Raises ``ValueError`` if it was modified or is for another key."""
         if not encrypted:
             return ()
         sender, body = encrypted[:_KEY_BYTES], encrypted[_KEY_BYTES:]
@@ -138,7 +144,7 @@ class Mailbox:
 
 
 def encrypted_for(texts: Iterable[str], address: bytes) -> bytes:
-    """Encrypt texts for the mailbox with this public key. Without texts, return empty bytes."""
+    """Encrypt ``texts`` for the mailbox with the public key ``address``. Without texts, return empty bytes."""
     plain = list(texts)
     if not plain:
         return b""

@@ -1,4 +1,4 @@
-"""The plugin of a run on one worker: runs tasks, receives heartbeats, and releases hosts.
+"""The session of a run on one worker, a Dask plugin: runs tasks, receives heartbeats, and releases hosts.
 
 Without a ``Heartbeat`` for ``LEASE_S``, a worker releases its hosts: their jobs continue, their locks end, and other
 workers may receive them.
@@ -33,13 +33,13 @@ LEAVE_S = 5.0  #: seconds to wait until running attempts have released their hos
 
 
 class WorkerSession(WorkerPlugin):
-    """The plugin of one run on one worker. Only ``brief`` is sent; ``setup`` creates the other attributes."""
+    """The Dask plugin for one run on one worker. Only ``brief`` is sent; ``setup`` creates the other attributes."""
 
     def __init__(self, brief: Brief):
         self.brief = brief
 
     def setup(self, worker: Worker) -> None:
-        """Unpack the site and initialize the plugin. Dask calls this on each worker."""
+        """Unpack the run's site and initialize the plugin. Dask calls this method on each worker."""
         self._site = sites.unpacked(self.brief.site)
         self._place = Workplace(
             self.brief, self._roster, worker.address, str(worker.name), partial(worker.log_event, self.brief.session)
@@ -54,18 +54,21 @@ class WorkerSession(WorkerPlugin):
         self._heard_s = now_s()
 
     def teardown(self, worker: Worker) -> None:  # noqa: ARG002 - Dask's signature
-        """Release every host, because the worker shuts down or the run is over."""
+        """Release every host of this worker, because the worker shuts down or the run is over."""
         self.leave()
 
     def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:
-        """Handle a state change of a task: if the cluster has released a running task, release its host."""
+        """Release the host of the running task ``key`` if the cluster has released this task.
+
+        Dask calls this for each state change of a task.
+        """
         if start == "executing" and finish == "released":
             for attempt in self._now():
                 if attempt.key == str(key):
                     attempt.leave()
 
     def run(self, task: Task, key: str) -> None:
-        """Run one task from the claim to the end, in a thread of the worker."""
+        """Run ``task`` from the claim to the end, in a thread of the worker. ``key`` is its name in the cluster."""
         attempt = Attempt(self._place, task, key)
         handout = self._enter(attempt)
         try:
@@ -74,7 +77,7 @@ class WorkerSession(WorkerPlugin):
             self._part(attempt)
 
     def _enter(self, attempt: Attempt) -> Handout:
-        """Register an attempt. The first attempt starts the distribution of files."""
+        """Register an attempt, and return the distributor of files. The first attempt starts that distributor."""
         with self._change:
             if not self._attempts:
                 self._heard_s = now_s()
@@ -88,7 +91,7 @@ class WorkerSession(WorkerPlugin):
             return self._handout
 
     def _part(self, attempt: Attempt) -> None:
-        """Unregister an attempt. The last attempt stops the distribution of files and clears caches."""
+        """Unregister an attempt. The last attempt stops the distributor of files and clears caches."""
         over: Handout | None = None
         with self._change:
             del self._attempts[attempt.id]
@@ -117,17 +120,17 @@ class WorkerSession(WorkerPlugin):
                 attempt.go(heartbeat.going[attempt.id])
 
     def leave(self) -> None:
-        """Release every host. Returns without waiting."""
+        """Release every host of this worker. Returns without waiting."""
         for attempt in self._now():
             attempt.leave()
 
     def empty(self, timeout_s: float) -> bool:
-        """Wait until no attempt is left. Return ``False`` if that took longer than ``timeout_s``."""
+        """Wait until no attempt runs on this worker. Return ``False`` if that took longer than ``timeout_s``."""
         with self._change:
             return self._change.wait_for(lambda: not self._attempts, timeout_s)
 
     def _tell(self, event: Event) -> None:
-        """Report why this worker cannot serve files, as an event of any current attempt."""
+        """Report ``event``, an error of this worker's file server, through any current attempt."""
         if isinstance(event, Note):
             event = replace(event, text=f"on the worker {self._place.name}: {event.text}")
         for attempt in self._now()[:1]:
@@ -138,7 +141,7 @@ class WorkerSession(WorkerPlugin):
             return tuple(self._attempts.values())
 
     def _watch(self) -> None:
-        """Release all hosts after ``LEASE_S`` without a heartbeat."""
+        """Release all hosts when no heartbeat has arrived for ``LEASE_S``."""
         while True:
             with self._change:
                 left_s = self._heard_s + LEASE_S - now_s()
@@ -150,7 +153,7 @@ class WorkerSession(WorkerPlugin):
                 self.empty(LEASE_S)
 
     def _roster(self) -> Roster:
-        """Return the roles and stacks of the run's site. The first task reads them."""
+        """Return the roles and stacks of the run's site. The first call reads them."""
         with self._reading:
             if self._known is None:
                 site, sources = sites.sources(self.brief.site, self._site)
@@ -161,7 +164,7 @@ class WorkerSession(WorkerPlugin):
 
 
 def run_task(task: Task) -> None:
-    """Run the task of one host on a worker. The worker's messages contain the outcome."""
+    """Run ``task``, the work on one host, on this worker. The worker's messages report the outcome."""
     worker = get_worker()
     session = worker.plugins.get(task.session)
     if isinstance(session, WorkerSession):
@@ -169,7 +172,7 @@ def run_task(task: Task) -> None:
 
 
 def hear(session: str, heartbeat: Heartbeat, dask_worker: Worker) -> bool:
-    """Deliver a heartbeat to the session of a run on this worker. Return whether the session exists."""
+    """Deliver ``heartbeat`` to the run's session on this worker. Return whether ``session`` exists."""
     found = dask_worker.plugins.get(session)
     if not isinstance(found, WorkerSession):
         return False
@@ -178,12 +181,12 @@ def hear(session: str, heartbeat: Heartbeat, dask_worker: Worker) -> bool:
 
 
 def kept(run: str, known: Mapping[str, int]) -> list[Message]:
-    """Return the stored messages of a run that follow the known number of each attempt."""
+    """Return this worker's stored messages of the run that follow the ``known`` number of each attempt."""
     return reporting.kept(run, known)
 
 
 async def leave(run: str, known: Mapping[str, int], dask_worker: Worker) -> list[Message]:
-    """Release the hosts of a run whose own machine is gone. Return its stored messages as ``kept`` does."""
+    """Release the hosts of ``run``, whose own machine died. Return this worker's stored messages as ``kept`` does."""
     session = dask_worker.plugins.get(session_name(run))
     if isinstance(session, WorkerSession):
         session.leave()
@@ -192,5 +195,5 @@ async def leave(run: str, known: Mapping[str, int], dask_worker: Worker) -> list
 
 
 def forget(run: str) -> None:
-    """Delete the stored messages of a run whose journal is complete."""
+    """Delete this worker's stored messages of ``run``, whose journal is complete."""
     reporting.forget(run)

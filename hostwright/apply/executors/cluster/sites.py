@@ -1,7 +1,7 @@
 """Packs the parts of a site that workers need (roles, templates and stacks) into one archive.
 
 The inventory is not sent: each task contains the data of its host. A worker's machine unpacks an archive once, into a
-directory that only its user can read.
+directory that only the worker's user can read.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _PRIVATE_KEY = b"PRIVATE KEY-----"  #: text that every format of private keys co
 
 @dataclass(frozen=True, slots=True)
 class SiteArchive:
-    """A site as one archive. ``beside`` is the number of inventories with their own stacks beside them."""
+    """A site as one archive. ``beside`` is the number of inventories that have stacks of their own beside them."""
 
     digest: str
     body: bytes = field(repr=False)
@@ -44,7 +44,7 @@ class SiteArchive:
 
 
 def pack(roster: Roster) -> SiteArchive:
-    """Pack the site of an inventory. Equal files produce an equal archive.
+    """Pack the site of the inventory in ``roster``. Equal files produce an equal archive.
 
     Raises ``InputError`` for a site that is too large, or that contains a private key.
     """
@@ -71,7 +71,10 @@ def _same(path: Path, other: Path) -> bool:
 
 
 def files_below(places: Iterable[tuple[Path, str]]) -> list[tuple[Path, str]]:
-    """Return every file below these directories with its name in the archive, sorted by name. Links are followed."""
+    """Return every file below the directories in ``places`` with its name in the archive, sorted by name.
+
+    Each directory comes with the name of its place in the archive. Links are followed.
+    """
     return sorted(_files(places), key=lambda item: item[1])
 
 
@@ -112,9 +115,10 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
 
 
 def unpacked(archive: SiteArchive, root: Path | None = None) -> Path:
-    """Return the directory of a site on this machine. Unpack the archive if that has not been done.
+    """Return the directory of the site in ``archive`` on this machine. Unpack the archive if the directory is missing.
 
-    ``root`` defaults to ``state_root()``. Raises ``ValueError`` for an archive with a wrong digest, and ``OSError``.
+    ``root`` defaults to ``state_root()``. Raises ``ValueError`` for an archive with a wrong digest, and ``OSError`` if
+    the archive cannot be unpacked.
     """
     folder = (root or state_root()) / FOLDER
     make_folder(folder)
@@ -140,7 +144,7 @@ def unpacked(archive: SiteArchive, root: Path | None = None) -> Path:
 
 
 def remove_unused(folder: Path, spare: Path | None = None) -> None:
-    """Remove the entries of a directory that were not modified for ``KEPT_S``, except ``spare``."""
+    """Remove the entries of ``folder`` that were not modified for ``KEPT_S``, except ``spare``."""
     for place in folder.iterdir():
         with suppress(OSError):
             if place != spare and time.time() - place.stat().st_mtime > KEPT_S:
@@ -148,7 +152,7 @@ def remove_unused(folder: Path, spare: Path | None = None) -> None:
 
 
 def holding(archive: SiteArchive, texts: Iterable[str]) -> str:
-    """Return the name of the first file in an archive that contains one of these texts; empty if none does."""
+    """Return the name of the first file in ``archive`` that contains one of ``texts``; empty if none does."""
     wanted = [text.encode("utf-8", "surrogatepass") for text in texts]
     with tarfile.open(fileobj=io.BytesIO(gzip.decompress(archive.body))) as packed:
         for entry in packed:
@@ -159,6 +163,6 @@ def holding(archive: SiteArchive, texts: Iterable[str]) -> str:
 
 
 def sources(archive: SiteArchive, place: Path) -> tuple[Site, tuple[Path, ...]]:
-    """Return the site unpacked in a directory, and the inventories with further stacks beside them."""
+    """Return the site unpacked in the directory ``place``, and the inventories with further stacks beside them."""
     beside = tuple(place / _BESIDE / str(number) for number in range(archive.beside))
     return Site(place), (*beside, place / "inventory")

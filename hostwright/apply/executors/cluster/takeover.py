@@ -1,6 +1,6 @@
 """Completes the journal of a run whose machine died while workers of a cluster worked on its hosts.
 
-The journal contains the numbers of a worker's records, so a takeover records nothing twice.
+The journal contains the number of each worker's record, so a takeover records nothing twice.
 
 An attempt at a host begins only after the unsent records of the previous attempt were recovered. So of the attempts in
 the journal, only the last can have missing records. The result of a host is the result of the last attempt that worked
@@ -36,14 +36,14 @@ _Attempts = dict[str, dict[int, Message]]  #: attempt → message number → mes
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The part of an attempt that the journal contains: its host and the number of its last record."""
+    """The part of one attempt that the journal contains: the attempt's host and the number of its last record."""
 
     host: str
     number: int
 
 
 def take_over(run: RunSummary, ask: Ask, *, secrets: Iterable[Secret], warn: Callable[[str], None]) -> int:
-    """Make workers release the hosts of a run whose own machine died, and record their work in its journal.
+    """Make workers release the hosts of ``run``, whose own machine died, and record their work in its journal.
 
     Return the number of new records. Raises ``InputError`` if the run is still in progress, or if another process is
     taking it over.
@@ -60,7 +60,7 @@ def take_over(run: RunSummary, ask: Ask, *, secrets: Iterable[Secret], warn: Cal
 
 
 def left_behind(address: str, run: str, known: Mapping[str, int]) -> list[Message]:
-    """Make the workers of a cluster release the hosts of a run whose own machine died.
+    """Make the workers of a cluster release the hosts of ``run``, whose own machine died.
 
     Return the workers' records that follow the ``known`` number of each attempt. Raises ``InputError`` if the scheduler
     does not list its workers, and ``InputErrors`` if a worker does not answer, because it may still work on a host.
@@ -82,7 +82,7 @@ def left_behind(address: str, run: str, known: Mapping[str, int]) -> list[Messag
 
 
 def recorded(journal: Path) -> dict[str, Recorded]:
-    """Return each attempt in a journal with its last record, in the order of these records."""
+    """Return each attempt in ``journal`` with the number of its last record, in the order of these records."""
     found: dict[str, Recorded] = {}
     try:
         with journal.open("rb") as file:
@@ -105,7 +105,11 @@ def _take(record: Mapping[str, Any], found: dict[str, Recorded]) -> None:
 def in_order(
     messages: Iterable[Message], known: Mapping[str, Recorded], ended: Iterable[str]
 ) -> list[tuple[str, Event]]:
-    """Return the workers' events that a journal lacks, with their times, each once: by host, then by attempt."""
+    """Return the workers' events that a journal lacks, each once, by host, then by attempt.
+
+    Each event has its time. ``known`` is the part of each attempt in the journal; ``ended`` are the hosts whose work
+    ended.
+    """
     over = set(ended)
     hosts: dict[str, _Attempts] = {}
     for message in messages:
@@ -117,7 +121,7 @@ def in_order(
 
 
 def _missing(host: str, attempts: _Attempts, known: Mapping[str, Recorded]) -> list[Message]:
-    """Return those messages about one host that the journal does not contain, in order."""
+    """Return those messages about ``host`` that the journal does not contain, in order."""
     last = next((each for each in reversed([*known]) if each in attempts or known[each].host == host), "")
     began = {attempt: told[min(told)].at for attempt, told in attempts.items()}
     later = sorted(set(attempts).difference(known), key=began.__getitem__)

@@ -1,1 +1,1 @@
-"""The order in which a host's roles run, and their waits for each other."""
+"""The order in which a host's roles run, and how they wait for each other."""

@@ -1,7 +1,7 @@
 """Expected durations of steps, from past runs of the same stack or by estimate, and the order of roles. No I/O.
 
-A host takes as long as its longest chain of roles that need each other (the critical path). So the role with the
-longest remaining chain is the most urgent. Estimates suffice, because they affect only the order.
+Work on a host takes as long as the longest chain of roles that need each other (the critical path). So the role with
+the longest remaining chain is the most urgent. Estimates suffice, because they affect only the order.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ Key = tuple[str, str, int]  #: key of a step: role, description of a change, and
 class Durations:
     """The expected durations of steps in seconds.
 
-    ``past_s`` are the medians of past runs; ``sizes`` are the bytes of the stack's files by name.
+    ``past_s`` are the medians of past runs; ``sizes`` are the sizes in bytes of the stack's files, by name.
     """
 
     past_s: Mapping[Key, float] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
 
     def of(self, role: RolePlan) -> tuple[float, ...]:
-        """Return the expected seconds of each step of a role, without waits for locks."""
+        """Return the expected seconds of each step of ``role``, without waits for locks."""
         numbers: Counter[str] = Counter()
         expected = []
         for change, step in role.steps:
@@ -48,10 +48,10 @@ class Durations:
 
 @dataclass(frozen=True, slots=True)
 class Urgency:
-    """The urgency of each role of a host, and of each of its steps.
+    """The urgency of each role of a host, and of each step of these roles.
 
-    ``roles`` are the roles with steps, the most urgent first. ``left_s`` has the expected remaining seconds at the
-    start of each of their steps (``remaining_of_steps``).
+    ``roles`` are the roles with steps, the most urgent first. ``left_s`` has, for each role, the expected remaining
+    seconds at the start of each step (``remaining_of_steps``).
     """
 
     roles: tuple[str, ...] = ()
@@ -59,9 +59,9 @@ class Urgency:
 
     @classmethod
     def of(cls, plan: Plan, durations: Callable[[], Durations]) -> Urgency:
-        """Return the urgency of a plan's roles.
+        """Return the urgency of the roles in ``plan``.
 
-        ``durations`` is called only for a plan with several roles.
+        ``durations`` is called only if ``plan`` has several roles with steps.
         """
         roles = [role for role in plan.roles if role.steps]
         expected = durations() if len(roles) > 1 else Durations()
@@ -72,11 +72,11 @@ class Urgency:
 
 
 def remaining(needs: Mapping[str, Sequence[str]], expected_s: Mapping[str, float]) -> dict[str, float]:
-    """Return the remaining seconds at the start of each role.
+    """Return the remaining seconds at the start of each role, until all roles are done that need it.
 
-    They are the role's own seconds, plus the longest chain of roles after it. ``needs`` are the roles before each role;
-    names that are not keys count as done. ``expected_s`` are the expected seconds of each role, 0 by default. Raises
-    ``graphlib.CycleError`` for cyclic needs.
+    They are the role's own seconds, plus those of the longest chain of roles after it. ``needs`` are the roles before
+    each role; names that are not keys count as done. ``expected_s`` are the expected seconds of each role, 0 by
+    default. Raises ``graphlib.CycleError`` for cyclic needs.
 
     >>> needs = {"network": (), "chrony": ("network",), "motd": ("network",)}
     >>> remaining(needs, {"network": 2, "chrony": 10, "motd": 1})
@@ -93,7 +93,7 @@ def remaining(needs: Mapping[str, Sequence[str]], expected_s: Mapping[str, float
 
 
 def most_urgent_first(needs: Mapping[str, Sequence[str]], expected_s: Mapping[str, float]) -> tuple[str, ...]:
-    """Return the roles, those with the most remaining seconds first, but each after the roles that it needs.
+    """Return the roles in ``needs``, those with the most remaining seconds first, but each after its needs.
 
     Roles with equal seconds stay in the order of ``needs``.
 
@@ -116,9 +116,9 @@ def most_urgent_first(needs: Mapping[str, Sequence[str]], expected_s: Mapping[st
 def remaining_of_steps(
     needs: Mapping[str, Sequence[str]], steps_s: Mapping[str, Sequence[float]]
 ) -> dict[str, tuple[float, ...]]:
-    """Return the remaining seconds at the start of each step of each role.
+    """Return the remaining seconds at the start of each step of each role, as ``remaining`` does for roles.
 
-    That is the sum of this step, the later steps of its role, and the longest chain of roles after its role.
+    They are the sum of this step, the later steps of its role, and the longest chain of roles after its role.
     ``steps_s`` are the expected seconds of each step.
 
     >>> remaining_of_steps({"network": (), "chrony": ("network",)}, {"network": (1, 2), "chrony": (10,)})

@@ -1,4 +1,4 @@
-"""The durations of a stack's steps in past runs, from the journals of these runs."""
+"""Reads the durations of a stack's steps in past runs from the journals of these runs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class PastRuns:
         self._known: dict[str, Mapping[Key, float]] = {}
 
     def of(self, stack: str) -> Mapping[Key, float]:
-        """Return the median seconds of each step; empty if no run of this stack was recorded."""
+        """Return the median seconds of each step of ``stack``; empty if no run of this stack was recorded."""
         with self._lock:
             if stack not in self._known:
                 self._known[stack] = _past(self._root, stack)
@@ -52,7 +52,7 @@ def _past(root: Path, stack: str) -> Mapping[Key, float]:
 
 
 def _newest(root: Path) -> Iterator[Path]:
-    """Yield the directories of runs that have ended, the newest first. The names of directories begin with the time."""
+    """Yield the directories of ended runs, the newest first. Their names begin with the time."""
     try:
         folders = sorted((entry for entry in runs_dir(root).iterdir() if entry.is_dir()), reverse=True)
     except OSError:
@@ -61,7 +61,7 @@ def _newest(root: Path) -> Iterator[Path]:
 
 
 def _steps(journal: Path, stack: str) -> Iterator[tuple[Key, float]]:
-    """Yield each step that succeeded on a host with this stack, with its duration in seconds."""
+    """Yield each step in ``journal`` that succeeded on a host with ``stack``, with its duration in seconds."""
     stacks: dict[str, str] = {}
     for line in _lines(journal):
         match parsed(line):

@@ -1,4 +1,4 @@
-"""Runs named tasks in parallel, each after the tasks that it needs."""
+"""Runs named tasks in parallel, each after the other tasks that it needs."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def run_in_order(
 ) -> list[HostwrightError]:
     """Call ``work(name)`` for each name as soon as its needs are done. Return the failures in the order of time.
 
-    Needs that are not keys of the mapping count as done. For a name whose need failed, ``skipped(name, failed)`` is
-    called instead. After an error that is not a ``HostwrightError``, no more work begins; the error is raised when
-    running work has ended. Raises ``graphlib.CycleError`` for cyclic needs.
+    ``needs`` are the names before each name; needs that are not keys count as done. For a name whose need failed,
+    ``skipped(name, failed)`` is called instead. After an error that is not a ``HostwrightError``, no more work begins;
+    the error is raised when running work has ended. Raises ``graphlib.CycleError`` for cyclic needs.
 
     >>> run_in_order({"chrony": ("network",), "network": ("base",)}, print)
     network
@@ -37,7 +37,7 @@ def run_in_order(
 
 
 class _Run:
-    """The state of one call of ``run_in_order``. Only the work runs in other threads."""
+    """The state of one call of ``run_in_order``. Only ``work`` runs in other threads."""
 
     def __init__(
         self, needs: Mapping[str, Sequence[str]], work: Callable[[str], None], skipped: Callable[[str, str], None]
@@ -58,7 +58,7 @@ class _Run:
         return self._running > 0 or (self.bug is None and self._order.is_active())
 
     def begin(self) -> None:
-        """Start the work for all names that are ready."""
+        """Start the work for all names whose needs are done."""
         while self.bug is None and (ready := self._order.get_ready()):
             for name in ready:
                 if failed := next((need for need in self._needs[name] if need in self._lost), ""):
@@ -70,7 +70,7 @@ class _Run:
                     threading.Thread(target=self._do, args=(name,), name=f"role-{name}", daemon=True).start()
 
     def wait(self) -> None:
-        """Wait until any running work ends. Returns at once if none is running."""
+        """Wait until the work for any name ends. Returns at once if no work is running."""
         if not self._running:
             return
         name, error = self._ended.get()

@@ -1,1 +1,1 @@
-"""An audit as one self-contained HTML page."""
+"""Modules that render an audit as one self-contained HTML page."""

@@ -1,4 +1,4 @@
-"""Charts of the history, as shapes and labels of inline SVG that a template draws. Pure.
+"""Charts of the history, as shapes and labels of inline SVG that a template draws. All functions are pure.
 
 All lengths are units of a chart's view box (``WIDTH`` × ``HEIGHT``); on a phone, a unit is about a CSS pixel.
 """
@@ -53,7 +53,7 @@ class ChartLine:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """One chart. ``legend`` has colour, symbol and label of each entry; ``summary`` is the content as text."""
+    """One chart. ``legend`` has colour, symbol and label of each entry; ``summary`` describes the chart as text."""
 
     title: str
     summary: str
@@ -75,20 +75,20 @@ class PlotArea:
 
     @property
     def slot(self) -> float:
-        """The width of one day."""
+        """The width of one day in the chart."""
         return (WIDTH - LEFT - RIGHT) / self.days
 
     def x(self, day: date) -> float:
-        """The horizontal position of the left edge of a day."""
+        """The horizontal position of the left edge of ``day``."""
         return round(LEFT + (day - self.start).days * self.slot, 2)
 
     def y(self, hosts: float) -> float:
-        """The vertical position of a number of hosts."""
+        """The vertical position of the number ``hosts``."""
         return round(HEIGHT - BOTTOM - hosts * (HEIGHT - TOP - BOTTOM) / self.top, 2)
 
     @classmethod
     def of(cls, days: Sequence[date], most: int) -> PlotArea:
-        """The axes for these days and for up to ``most`` hosts, with at most five marks at round numbers."""
+        """The axes for ``days`` and for up to ``most`` hosts, with at most five marks at round numbers."""
         step = next(
             digit * 10**power for power in range(12) for digit in (1, 2, 5) if digit * 10**power * 4 >= max(most, 1)
         )
@@ -101,13 +101,16 @@ class PlotArea:
         return tuple((round(self.x(day) + self.slot / 2, 2), short_day(day)) for day in marked)
 
     def host_marks(self) -> tuple[Mark, ...]:
-        """The marks of the vertical axis: numbers of hosts."""
+        """The marks of the vertical axis: numbers of hosts at steps of ``step``."""
         return tuple((self.y(hosts), f"{hosts:,}") for hosts in range(0, self.top + 1, self.step))
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryChart:
-    """The charts of statuses, and of readings with several values. ``steady`` are the readings with one value."""
+    """The charts of host statuses, and of readings with several values.
+
+    ``steady`` are texts about readings with one value.
+    """
 
     days: tuple[TrendPoint, ...]
     states: tuple[Chart, ...]
@@ -127,7 +130,7 @@ def short_day(day: date) -> str:
 
 
 def history(trend: Iterable[TrendPoint]) -> HistoryChart:
-    """The charts of a history; none if it has only one day."""
+    """The charts of the history ``trend``; none if it has only one day."""
     by_day = {day: point for point in trend if (day := day_of(point.day))}
     days = sorted(by_day)
     points = tuple(by_day[day] for day in days)
@@ -210,9 +213,9 @@ def _versions(days: Sequence[date], points: Sequence[TrendPoint], reading: str) 
 
 
 def _series(points: Sequence[TrendPoint], reading: str) -> Mapping[str, list[int]]:
-    """For each value, the number of hosts on each day. The most common value on the last day comes first.
+    """For each value of ``reading``, the number of hosts on each day.
 
-    The hosts with rare values are added up.
+    The most common value on the last day comes first. The hosts with rare values are added up.
     """
     by_day = [point.versions.get(reading, {}) for point in points]
     ever: Counter[str] = Counter()
@@ -226,14 +229,14 @@ def _series(points: Sequence[TrendPoint], reading: str) -> Mapping[str, list[int
 
 
 def _steps(ground: PlotArea, days: Sequence[date], hosts: Sequence[int]) -> str:
-    """An SVG path with steps. A number of hosts is kept until the next day with an audit."""
+    """An SVG path with steps for the numbers ``hosts``. A number is kept until the next day with an audit."""
     path = [f"M{ground.x(days[0])} {ground.y(hosts[0])}"]
     path += [f"H{ground.x(day)}V{ground.y(number)}" for day, number in zip(days[1:], hosts[1:], strict=True)]
     return "".join([*path, f"H{WIDTH - RIGHT}"])
 
 
 def _day(ground: PlotArea, day: date, series: Mapping[str, Sequence[int]], number: int) -> ChartBar:
-    """An invisible bar with the numbers of one day as its tooltip."""
+    """An invisible bar with the numbers of ``day`` as its tooltip."""
     counts = [
         f"{line(value, 40) or 'nothing'}: {_hosts(hosts[number])}" for value, hosts in series.items() if hosts[number]
     ]

@@ -1,4 +1,4 @@
-"""Commands for a host, which the HTML page offers for copying. Pure."""
+"""Hostwright commands for a host, which the HTML page offers for copying. All functions are pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 
 
 def commands(host: HostAudit, options: str) -> list[tuple[str, str]]:
-    """Pairs of a description and a command line for a host. ``options`` are appended, such as `` --inventory site``.
+    """Pairs of a description and a command line for ``host``.
+
+    ``options`` are appended to each command, such as `` --inventory site``.
 
     >>> host = HostAudit("gpu01", "house", "2026-11-21T10:00:00+00:00", "unread", "no route to host")
     >>> commands(host, "")[0]

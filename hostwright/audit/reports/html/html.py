@@ -41,10 +41,10 @@ def render_html(
     options: str = "",
     rules: Iterable[FailureRule] = (),
 ) -> str:
-    """Create the HTML page. ``trend`` is the history by day, ``ages`` are the start times of problems.
+    """Create the HTML page of ``audit``.
 
-    ``options`` are appended to the commands on the page, such as `` --inventory site``. ``rules`` describe the
-    failures.
+    ``trend`` is the history by day, ``ages`` are the times at which problems began. ``options`` are appended to the
+    commands on the page, such as `` --inventory site``. ``rules`` describe the failures.
     """
     known = ages or {}
     hosts = worst_first(audit.hosts)
@@ -71,7 +71,7 @@ def render_html(
 
 
 def policy(style: str, script: str) -> str:
-    """The Content-Security-Policy that allows this style and this script, and no other content or request."""
+    """The Content-Security-Policy that allows only the given style and script, and no other content or request."""
     return (
         f"default-src 'none'; style-src '{digest(style)}'; script-src '{digest(script)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
@@ -79,12 +79,12 @@ def policy(style: str, script: str) -> str:
 
 
 def digest(text: str) -> str:
-    """The hash of a text in the syntax of Content-Security-Policy."""
+    """The hash of ``text`` in the syntax of Content-Security-Policy."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def environment_of(folder: Path) -> Environment:
-    """The Jinja environment for a folder of templates: values are escaped, and an undefined name is an error."""
+    """The Jinja environment for the templates in ``folder``: values are escaped, undefined names are errors."""
     return Environment(
         loader=FileSystemLoader(folder),
         undefined=StrictUndefined,
@@ -103,7 +103,7 @@ def _environment() -> Environment:
 
 
 def joined(files: Sequence[str]) -> str:
-    """The files of the page as one text. Lines end with a line feed, as in the hashes that browsers compute."""
+    """The contents of ``files`` as one text. Lines end with a line feed, as in the hashes that browsers compute."""
     texts = ((PAGE / file).read_text("utf-8") for file in files)
     return "\n".join(text.replace("\r\n", "\n") for text in texts)
 

@@ -1,4 +1,7 @@
-"""The matrix of hosts and layers, the worst hosts first. Equal hosts that are as desired share one row. Pure."""
+"""The matrix of hosts and layers on the HTML page, the worst hosts first.
+
+Equal hosts that are as desired share one row. All functions are pure.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ _NUMBER = re.compile(r"([0-9]{1,18})")
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One layer of a host."""
+    """The status of one layer of a host, as a cell of the matrix."""
 
     layer: str
     status: CellStatus
@@ -40,7 +43,11 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class MatrixRow:
-    """One row with one host. ``index`` is its index in the data, ``fold`` the number of its folded row, or 0."""
+    """A row of the matrix for one host.
+
+    ``index`` is the host's index in the page's data. ``fold`` is the number of the ``FoldedRow`` that contains the row,
+    or 0.
+    """
 
     index: int
     host: str
@@ -55,7 +62,7 @@ class MatrixRow:
 
 @dataclass(frozen=True, slots=True)
 class FoldedRow:
-    """Several equal hosts in one row; ``rows`` are the rows that appear when it is unfolded."""
+    """A row for several equal hosts; ``rows`` are the rows that appear when a reader unfolds it."""
 
     number: int
     hosts: str
@@ -66,7 +73,7 @@ class FoldedRow:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """The number of hosts with a status; ``share`` is their percentage of all hosts."""
+    """A tile with the number of hosts that have a status; ``share`` is their percentage of all hosts."""
 
     status: LayerStatus
     sign: str
@@ -78,7 +85,7 @@ class Tile:
 
 
 def worst_first(hosts: Iterable[HostAudit]) -> list[HostAudit]:
-    """Sort hosts as on the page: the worst status first, then hosts with warnings, then by name."""
+    """Sort ``hosts`` as on the page: the worst status first, then hosts with warnings, then by name."""
     return sorted(hosts, key=_place)
 
 
@@ -88,7 +95,7 @@ def _place(host: HostAudit) -> tuple[int, int, bool, list[tuple[int, str]]]:
 
 
 def _natural(host: HostAudit) -> list[tuple[int, str]]:
-    """Sort key that puts ``gpu9`` before ``gpu10``."""
+    """Sort key for host names that puts ``gpu9`` before ``gpu10``."""
     return [(int(part), "") if _NUMBER.fullmatch(part) else (0, part) for part in _NUMBER.split(host.host)]
 
 
@@ -104,7 +111,10 @@ def matrix(audit: FleetAudit, hosts: Sequence[HostAudit], ages: Ages) -> list[Ma
 
 
 def _likeness(row: MatrixRow, host: HostAudit, index: int) -> tuple[object, ...]:
-    """A key that is equal for hosts that share one row: all layers as desired, no findings, no notes."""
+    """A key that is equal for hosts that share one row.
+
+    Such hosts have no findings and no notes, and all their layers are as desired. Any other host has its own key.
+    """
     statuses = tuple(cell.status for cell in row.cells)
     calm = {"desired", "absent"}.issuperset(statuses) and host.status == "desired"
     return ("calm", row.stack, statuses) if calm and not (host.findings or host.notes) else (index,)
@@ -137,7 +147,7 @@ def _cell(layer: str, status: CellStatus) -> Cell:
 
 
 def _what(host: HostAudit) -> str:
-    """The first problem of a host as text, and the number of its further problems."""
+    """The first problem of ``host`` as text, and the number of its further problems."""
     if host.sentence:
         return line(host.sentence)
     remarks = [finding.rule for finding in sorted(host.findings, key=lambda finding: not finding.grave)]
@@ -150,7 +160,7 @@ def _what(host: HostAudit) -> str:
 
 
 def tiles(hosts: Sequence[HostAudit]) -> list[Tile]:
-    """One tile for each status, even if no host has it, except for the rare status ``differs``."""
+    """One tile for each status. Only the rare status ``differs`` has no tile if no host has it."""
     counts = Counter(host.status for host in hosts)
     warned = sum(_warned(host) for host in hosts)
     row, start = [], 0.0
@@ -170,7 +180,10 @@ def _warned(host: HostAudit) -> bool:
 
 
 def met(hosts: Iterable[HostAudit]) -> list[tuple[str, bool, int]]:
-    """The known failures found on hosts (rule, whether it is grave, number of hosts), grave and frequent ones first."""
+    """The known failures found on ``hosts``, grave and frequent ones first.
+
+    Each has the name of its rule, whether it is grave, and the number of hosts.
+    """
     counts = Counter(
         (finding.rule, finding.grave)
         for host in hosts
@@ -182,7 +195,7 @@ def met(hosts: Iterable[HostAudit]) -> list[tuple[str, bool, int]]:
 
 @dataclass(frozen=True, slots=True)
 class MetFailure:
-    """A known failure found on hosts: index and name of the first hosts, and the number of further hosts."""
+    """A known failure found on hosts. ``hosts`` are the first hosts (index and name), ``more`` counts the rest."""
 
     rule: str
     layer: str
@@ -198,7 +211,7 @@ class MetFailure:
 
 
 def failures(hosts: Sequence[HostAudit], rules: Mapping[str, FailureRule]) -> list[MetFailure]:
-    """The known failures found on these hosts, grave and frequent ones first.
+    """The known failures found on ``hosts``, grave and frequent ones first.
 
     ``hosts`` are in the order of the page.
     """

@@ -1,4 +1,7 @@
-"""The values that no stack pins, compared between hosts, with the hosts that differ from the majority. Pure."""
+"""The values that no stack defines, compared between hosts, with the hosts that differ from the majority.
+
+All functions are pure.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,10 @@ BUTTONS = 12  #: maximum number of hosts with the same value that get a button e
 
 @dataclass(frozen=True, slots=True)
 class ValueShare:
-    """One value and its hosts.
+    """One value of a reading, and the hosts that have it.
 
-    ``share`` is their percentage; ``openable`` are pairs of a host's index in the data and its name.
+    ``share`` is the percentage of these hosts; ``openable`` are pairs of a host's index in the page's data and its
+    name.
     """
 
     value: str
@@ -55,7 +59,10 @@ def comparisons(spreads: Iterable[ValueSpread], order: Sequence[str]) -> list[Co
 
 
 def alike(spreads: Iterable[ValueSpread]) -> list[tuple[str, str, str, int]]:
-    """The readings with the same value on all hosts: name, comparable hosts, value, number of hosts."""
+    """The readings with the same value on all hosts.
+
+    Each has its name, the property ``among`` of the hosts, the value, and the number of hosts.
+    """
     return [
         (f"{name(spread.layer)} {name(spread.name)}", name(spread.among), line(value) or "nothing", len(hosts))
         for spread in spreads
@@ -82,5 +89,5 @@ def _comparison(spread: ValueSpread, places: Mapping[str, int]) -> Comparison:
 
 
 def _openable(hosts: Sequence[str], places: Mapping[str, int]) -> tuple[tuple[int, str], ...]:
-    """These hosts, each with its index in the data; empty if there are more than ``BUTTONS``."""
+    """The names of ``hosts``, each with its index in ``places``; empty if there are more than ``BUTTONS`` hosts."""
     return tuple((places[host], name(host)) for host in hosts if host in places) if len(hosts) <= BUTTONS else ()

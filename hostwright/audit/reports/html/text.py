@@ -1,4 +1,4 @@
-"""Make untrusted text safe for a page: printable, limited in length, and unable to leave its HTML element."""
+"""Make untrusted text safe for an HTML page: printable, limited in length, unable to leave its element."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _MARKUP = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 @lru_cache(maxsize=20_000)
 def clean(text: str, most: int = TEXT_CHARACTERS) -> str:
-    """The text without control characters, truncated with a remark if it is longer than ``most``."""
+    """Return ``text`` without control characters. If it is longer than ``most``, it is truncated with a remark."""
     if len(text) <= most:
         return _printable(text)
     return f"{_printable(text[:most])} … cut ({len(text):,} characters)"
 
 
 def _printable(text: str) -> str:
-    """The printable text without stacked accents, which would cover adjacent lines."""
+    """Return ``text`` without unprintable characters and stacked accents, which would cover adjacent lines."""
     if text.isascii():
         return printable(text)
     kept, marks = [], 0
@@ -46,30 +46,30 @@ def _printable(text: str) -> str:
 
 
 def line(text: str, most: int = LINE_CHARACTERS) -> str:
-    """The text on one line, truncated with an ellipsis if it is longer than ``most``."""
+    """Return ``text`` on one line, truncated with an ellipsis if it is longer than ``most``."""
     words = " ".join(_printable(text[: 4 * most]).split())
     return words if len(words) <= most else words[: most - 1] + "…"
 
 
 def name(text: str) -> str:
-    """The name of a host, group or value on one line."""
+    """Return ``text``, the name of a host, group or value, on one line."""
     return line(text, NAME_CHARACTERS)
 
 
 def embedded(value: object) -> str:
-    """A value as JSON for a script element, in ASCII and without characters that have a meaning in HTML."""
+    """Return ``value`` as JSON for a script element, in ASCII and without characters that HTML interprets."""
     return json.dumps(value, ensure_ascii=True, separators=(",", ":")).translate(_MARKUP)
 
 
 def folded(names: Sequence[str]) -> str:
-    """Host names in short form: ``gpu[01-03],login1``. Names with special characters are written in full."""
+    """Host ``names`` in short form: ``gpu[01-03],login1``. Names with special characters are written in full."""
     if all(_PLAIN_NAME.fullmatch(host) for host in names):
         return fold(names)
     return ", ".join(map(name, names))
 
 
 def first(items: Iterable[T], most: int) -> tuple[list[T], int]:
-    """The first ``most`` items, and the number of further items."""
+    """The first ``most`` of ``items``, and the number of further items."""
     listed = list(items)
     return listed[:most], max(0, len(listed) - most)
 

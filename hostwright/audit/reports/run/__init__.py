@@ -1,1 +1,1 @@
-"""A recorded run as one self-contained HTML page."""
+"""Modules that render a recorded run as one self-contained HTML page."""

@@ -1,8 +1,9 @@
-"""The critical path of a run on a host: the work that delayed the end of the run, found from the end backwards. Pure.
+"""The critical path of a run on a host: the work that delayed the end of the run, found from the end backwards.
 
 A step begins when the previous step has ended. The first step of a layer begins when its files are complete, and the
 layers that it needs have ended. A step that waits for a lock begins when the owner of the lock has ended. Records
-contain these times, not the reasons: of several possible predecessors, the one that ended last is used.
+contain these times, not the reasons: of several possible predecessors, the one that ended last is used. All functions
+are pure.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ MOST_LINKS = 1000  #: maximum number of parts of a critical path. Records are un
 
 @dataclass(frozen=True, slots=True)
 class ChainLink:
-    """One part of the critical path: a layer, a file transfer or a reboot.
+    """One part of the critical path: the work on a layer, a file transfer or a reboot.
 
     ``steps`` are the layer's steps that belong to the part.
     """
@@ -32,12 +33,12 @@ class ChainLink:
 
     @property
     def end_s(self) -> float:
-        """The end of the part in seconds after the start of the run."""
+        """The end of this part in seconds after the start of the run."""
         return self.began_s + self.lasted_s
 
 
 def chain_of(spans: Sequence[RunSpan], needs: Mapping[str, Iterable[str]]) -> tuple[ChainLink, ...]:
-    """The critical path of a host, from its first part to its last; empty if nothing took time.
+    """The critical path of one host, from its first part to its last; empty if nothing took time.
 
     ``spans`` are all spans of the host. ``needs`` has the layers for which each layer had to wait.
     """
@@ -55,7 +56,7 @@ def chain_of(spans: Sequence[RunSpan], needs: Mapping[str, Iterable[str]]) -> tu
 
 
 def _last(span: RunSpan) -> tuple[RunSpan, int]:
-    """A span and the index of its last step (0 if it has no steps)."""
+    """``span`` and the index of its last step (0 if it has no steps)."""
     return span, max(0, len(span.steps) - 1)
 
 
@@ -71,7 +72,10 @@ def _link(span: RunSpan, number: int) -> ChainLink:
 def _before(
     span: RunSpan, number: int, spans: Sequence[RunSpan], needs: Mapping[str, Iterable[str]]
 ) -> tuple[RunSpan, int] | None:
-    """The span and the step after which a step could begin; ``None`` if it began at the start of the run."""
+    """The span and the step after which the step ``number`` of ``span`` could begin.
+
+    ``None`` if it began at the start of the run.
+    """
     if span.steps and span.steps[number].waited_s >= WAITED_S:
         step = span.steps[number]
         return _holder(span, step, spans) or _earlier(span, number, spans, needs)
@@ -94,7 +98,7 @@ def _earlier(
 
 
 def _matters(other: RunSpan, span: RunSpan, needed: frozenset[str]) -> bool:
-    """Whether ``span`` had to wait for the end of ``other``."""
+    """Whether ``span`` had to wait for the end of ``other``. ``needed`` are the layers that its layer needs."""
     if other.kind == "reboot" or span.kind == "reboot":
         return True
     if other.kind == "sent":
@@ -103,7 +107,10 @@ def _matters(other: RunSpan, span: RunSpan, needed: frozenset[str]) -> bool:
 
 
 def _holder(span: RunSpan, waits: Stretch, spans: Sequence[RunSpan]) -> tuple[RunSpan, int] | None:
-    """The step of another layer that held the lock for which a step waited; ``None`` if no step fits."""
+    """The step of another layer that held the lock for which the step ``waits`` of ``span`` waited.
+
+    ``None`` if no step fits.
+    """
     free_s = waits.began_s + waits.waited_s
     near = [
         (abs(step.end_s - free_s), other, number)
@@ -116,7 +123,7 @@ def _holder(span: RunSpan, waits: Stretch, spans: Sequence[RunSpan]) -> tuple[Ru
 
 
 def _joined(links: Iterable[ChainLink]) -> tuple[ChainLink, ...]:
-    """Combine consecutive parts that are steps of the same span."""
+    """Combine consecutive parts of the critical path that are steps of the same span."""
     joined: list[ChainLink] = []
     for link in links:
         if joined and joined[-1].span is link.span and link.steps:

@@ -53,7 +53,7 @@ STEPS_OF_LINK = 6  #: maximum number of steps to list for one part of the critic
 
 @dataclass(frozen=True, slots=True)
 class LayerCell:
-    """One layer of a host in a run. If several jobs changed it, their times are added up."""
+    """The result of one layer of a host in a run. If several jobs changed it, their times are added up."""
 
     status: str  #: CSS class for the status
     sign: str
@@ -88,7 +88,7 @@ class LayerTimes:
 
 
 def render_run(summary: RunSummary, run: RecordedRun) -> str:
-    """The HTML page of a run."""
+    """Return the HTML page of the recorded run ``run``."""
     style = "\n".join((joined(STYLES), OWN_STYLE.read_text("utf-8").replace("\r\n", "\n")))
     hosts = sorted(run.hosts, key=lambda host: _look(host.result)[2])
     layers = one_order(list(dict.fromkeys(role.role for role in host.roles)) for host in run.hosts)
@@ -124,7 +124,7 @@ def render_run(summary: RunSummary, run: RecordedRun) -> str:
 
 
 def shown_result(result: str) -> str:
-    """The text for a host's result, which may be any text in a damaged record."""
+    """The text for ``result``, a host's result in a run. In a damaged record, it may be any text."""
     return SHOWN_RESULTS.get(result, name(result))
 
 
@@ -148,7 +148,7 @@ def _head(summary: RunSummary, run: RecordedRun) -> list[tuple[str, str]]:
 
 
 def _rows(hosts: Sequence[HostRun], layers: Sequence[str]) -> Iterator[RunRow]:
-    """The rows of these hosts, in order. Three or more hosts with the same result share a row."""
+    """The rows of the page for ``hosts``, in order. Three or more hosts with the same result share a row."""
     alike: dict[object, list[tuple[str, HostRun]]] = {}
     for number, host in enumerate(hosts, start=1):
         cells = tuple(cell and cell.status for cell in _cells(host, layers))
@@ -171,7 +171,7 @@ def _host_row(
 
 
 def _slowest(row: RunRow, lanes: Sequence[Lanes]) -> Lanes | None:
-    """The timeline of the host that finished last in a row of the page; ``None`` if nothing was done."""
+    """Of the hosts in ``row``, the timeline of the one that finished last; ``None`` if nothing took time on them."""
     names = {host.host for _, host in row.hosts}
     return max((lane for lane in lanes if lane.key in names), key=lambda lane: lane.end_s, default=None)
 
@@ -207,13 +207,13 @@ def _times(hosts: Iterable[HostRun], layers: Sequence[str]) -> Iterator[LayerTim
 
 
 def steps_of(host_run: HostRun) -> tuple[list[tuple[str, StepResult]], int]:
-    """The first ``STEPS`` steps of a host with their layers, failed steps first, and the number of omitted steps."""
+    """The first ``STEPS`` steps on a host with their layers, failed steps first, and the number of further steps."""
     steps = [(name(role.role), step) for role in host_run.roles for step in role.steps]
     return first(sorted(steps, key=lambda one: one[1].status == 0), STEPS)
 
 
 def of_link(link: ChainLink) -> str:
-    """The text for a part of the critical path: its steps, or what took the time if it has no steps."""
+    """The text for ``link``, a part of the critical path: its steps, or a description if it has no steps."""
     if not link.steps:
         return line(link.span.detail)
     steps = tuple(dict.fromkeys(link.steps))
@@ -222,7 +222,7 @@ def of_link(link: ChainLink) -> str:
 
 
 def output(step: StepResult) -> str:
-    """The end of the output of a failed step; empty if the step succeeded."""
+    """The end of the output of ``step``; empty if the step succeeded."""
     if step.status == 0:
         return ""
     text = step.output.strip()
@@ -232,7 +232,7 @@ def output(step: StepResult) -> str:
 
 
 def record_line(record: Mapping[str, Any]) -> str:
-    """A text for a record of a run that is neither a plan nor a job."""
+    """A text for ``record``, which belongs to a run, and is neither a plan nor a job."""
     words = [str(record[key]) for key in ("what", "why", "text", "reason", "phase") if record.get(key)]
     findings = record.get("findings")
     words += [

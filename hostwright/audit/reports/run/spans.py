@@ -1,6 +1,6 @@
-"""The activities that took time on a host of a recorded run: layers, file transfers, waits, reboots, phases. Pure.
+"""The activities that took time on a host of a recorded run: layers, file transfers, waits, reboots, phases.
 
-Times are in seconds after the start of the run. The steps of a layer follow one another.
+Times are in seconds after the start of the run. The steps of a layer follow one another. All functions are pure.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class RunSpan:
-    """One activity that took time. ``role`` is the layer, or empty."""
+    """One activity that took time on a host. ``role`` is the layer to which it belongs, or empty."""
 
     kind: Kind
     what: str
@@ -58,7 +58,7 @@ def spans_of(host_run: HostRun, whole_s: float) -> list[RunSpan]:
 
 
 def needs_of(host_run: HostRun) -> dict[str, frozenset[str]]:
-    """The layers for which each layer of a host had to wait, according to the recorded plans."""
+    """Layer → layers for which it had to wait on this host, according to the recorded plans."""
     needs: dict[str, frozenset[str]] = {}
     for plan in host_run.plans:
         roles = plan.get("roles")
@@ -93,7 +93,10 @@ def _steps(role: RoleRun, began_s: float) -> Iterator[Stretch]:
 
 
 def _of_record(record: Mapping[str, Any]) -> RunSpan | None:
-    """Convert a record that is neither a plan nor a job to a span; ``None`` if the activity took no time."""
+    """Convert ``record``, which is neither a plan nor a job, to a span.
+
+    ``None`` if the record has another kind than those in ``_OTHERS``, or no duration.
+    """
     kind = _OTHERS.get(str(record["kind"]))
     seconds, at = number(record, "seconds"), number(record, "t")
     if kind is None or seconds <= 0:
@@ -107,9 +110,9 @@ def _of_record(record: Mapping[str, Any]) -> RunSpan | None:
 
 
 def sources_of(record: Mapping[str, Any]) -> str:
-    """The sources of a transferred file: ``, from gpu03 and from this machine``, the largest part first.
+    """The sources of the transferred file in ``record``: ``, from gpu03 and from this machine``.
 
-    Empty if the record has no sources.
+    The source of the largest part comes first. Empty if the record has no sources.
     """
     sent = record.get("sent")
     if not isinstance(sent, dict):
@@ -120,6 +123,6 @@ def sources_of(record: Mapping[str, Any]) -> str:
 
 
 def number(record: Mapping[str, Any], field: str) -> float:
-    """The number in a field of a record; 0 if the field is missing."""
+    """The number in ``field`` of ``record``; 0 if the field is missing or not a number."""
     value = record.get(field)
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else 0.0

@@ -1,8 +1,8 @@
-"""Completes verbs, options and values of options. This module imports nothing slow.
+"""Completes verbs, options and values of options in a shell. This module imports nothing slow.
 
 ``hostwright --complete-words WORD…`` prints the candidates for the last word, one per line. If it prints nothing, the
 shell offers files. A shell that does not split words calls ``--complete-line LINE`` with the line up to the cursor.
-Invoke's own ``--complete`` is unchanged.
+Invoke's own option ``--complete`` is unchanged.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ _LISTS = ("hosts", "roles", "proofs")  #: options whose value is a comma-separat
 
 
 def asked(arguments: Sequence[str]) -> list[str] | None:
-    """Return the words for which a shell requests completions; ``None`` if it requests none."""
+    """Return the words that a shell wants to complete; ``None`` if ``arguments`` do not request completions."""
     if arguments[:1] == [ASKED]:
         return [*arguments[1:]]
     return words_of(*arguments[1:2])[1:] if arguments[:1] == [ASKED_OF_LINE] else None
 
 
 def words_of(line: str = "") -> list[str]:
-    """Split a line into words as a shell does. The last quote may be unclosed.
+    """Split ``line`` into words as a shell does. The last quote may be unclosed.
 
     >>> words_of("hostwright plan --var 'note=two words' gp"), words_of('hostwright --hosts "gpu01, '), words_of("a ")
     (['hostwright', 'plan', '--var', 'note=two words', 'gp'], ['hostwright', '--hosts', 'gpu01, '], ['a', ''])
@@ -63,7 +63,7 @@ def words_of(line: str = "") -> list[str]:
 
 
 def candidates(words: Sequence[str], verbs: Mapping[str, ParserContext], core: ParserContext) -> list[str]:
-    """Return the completions of the last word."""
+    """Return the completions of the last of ``words``. ``core`` has Invoke's own options."""
     *before, last = words or [""]
     verb, option, free = _state(before, verbs, core)
     if option is not None and not (option.optional and last.startswith("-")):
@@ -81,14 +81,16 @@ def candidates(words: Sequence[str], verbs: Mapping[str, ParserContext], core: P
 
 
 def script(shell: str) -> str:
-    """Return the completion script of a shell."""
+    """Return the completion script for ``shell``."""
     return (files(__package__) / "shells" / SHELLS[shell]).read_text("utf-8")
 
 
 def _state(
     before: Sequence[str], verbs: Mapping[str, ParserContext], core: ParserContext
 ) -> tuple[ParserContext | None, Argument | None, Argument | None]:
-    """Return the verb, the option that lacks its value, and the next missing positional argument."""
+    """Return the verb in the words ``before``, the option that lacks its value, and the next missing positional
+    argument.
+    """
     verb: ParserContext | None = None
     waiting: Argument | None = None
     needed: list[Argument] = []
@@ -108,7 +110,7 @@ def _state(
 
 
 def _values(option: str, last: str, before: Sequence[str]) -> list[str]:
-    """Return the values of an option that begin with ``last``; empty if the value is a file or free text."""
+    """Return the values of ``option`` that complete ``last``; empty if the value is a file or free text."""
     done, comma, part = last.rpartition(",") if option in _LISTS else ("", "", last)
     sign = part[:1] if part[:1] in {"hosts": _SIGNS, "roles": "!"}.get(option, "") else ""
     taken = set(done.split(","))

@@ -1,8 +1,8 @@
 """Names that shell completion offers: hosts and groups from a cache, roles and stacks from their folders.
 
-Reading an inventory is slow and may run a program. Each verb that reads an inventory therefore caches its names, if
-completion has created the cache's folder in the state directory. Completion reads only inventories of plain files that
-are newer than the cache.
+Reading an inventory is slow and may run a program. Therefore, each verb that reads an inventory caches the names of its
+hosts and groups, if completion has created the folder for these caches. Completion reads an inventory itself only if it
+is newer than the cache and consists of plain files.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ _LEFT_OUT = {"group_vars", "host_vars", "stacks"}  #: names of folders in an inv
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The hosts and groups of an inventory."""
+    """The names of an inventory's hosts and groups."""
 
     hosts: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
 
 
 def remember(sources: Sequence[Path], inventory: Inventory) -> None:
-    """Cache the names in an inventory, if completion has created the cache's folder. Write errors are ignored."""
+    """Cache the names in ``inventory``, if completion has created the folder for caches. Write errors are ignored."""
     place = _place(sources)
     if place.parent.is_dir():
         _keep(place, Names(tuple(inventory.hosts), tuple(inventory.groups)))
 
 
 def known(named: Sequence[str] = ()) -> Names:
-    """Return the names in the given inventories, or in the default inventory if none is given."""
+    """Return the names in the inventories ``named``, or in the default inventory."""
     given = named or tuple(filter(None, (os.environ.get(INVENTORY_VARIABLE, ""),)))
     sources = [expanded(name) for name in given] or [Site.find().inventory]
     place = _place(sources)
@@ -68,8 +68,9 @@ def known(named: Sequence[str] = ()) -> Names:
 
 
 def may_be_hosts(word: str) -> bool:
-    """Whether a word may mean hosts: a pattern, or similar to a known name. Without a cached inventory, any word
-    may.
+    """Return whether ``word`` may mean hosts: a pattern, or similar to a known name.
+
+    If no names are known, any word may mean hosts.
     """
     if word == "all" or any(sign in _PATTERN for sign in word):
         return True
@@ -110,7 +111,9 @@ def _make(folder: Path) -> None:
 
 
 def _files(source: Path) -> Iterator[Path]:
-    """Yield the inventory files that contain hosts, and their folders, whose times show added and removed files."""
+    """Yield the files below ``source`` that define hosts, and their folders, whose times show added and
+    removed files.
+    """
     if source.is_file():
         yield source
         return
@@ -121,7 +124,10 @@ def _files(source: Path) -> Iterator[Path]:
 
 
 def _changed_since(sources: Iterable[Path], at: float) -> bool:
-    """Whether an inventory file is newer than ``at``. ``False`` if a file is a program or a plugin's configuration."""
+    """Return whether an inventory file is newer than the time ``at``.
+
+    ``False`` if a file is a program or configures a plugin, because completion must not run these.
+    """
     files = [file for source in sources for file in _files(source)]
     try:
         if not any(file.stat().st_mtime > at for file in files):

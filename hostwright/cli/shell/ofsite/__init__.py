@@ -1,1 +1,1 @@
-"""Verbs of a site: imported before one runs, and only parsed for help and completion."""
+"""Verbs that a site defines: imported to run one, and only parsed for help and completion."""

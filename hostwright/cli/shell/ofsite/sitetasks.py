@@ -22,7 +22,9 @@ class _Beside(MetaPathFinder):
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Find a module in the site's directory. Raises ``ImportError`` if other users can write the file."""
+        """Find the module ``name`` in the site's directory. Raises ``ImportError`` if other users can write
+        its file.
+        """
         spec = PathFinder.find_spec(name, [str(self._root)], target) if path is None else None
         place = spec and spec.origin
         if place and not in_named_site(self._root) and (fault := fault_of(Path(place))):
@@ -33,7 +35,7 @@ class _Beside(MetaPathFinder):
 
 
 def load(root: Path) -> ModuleType:
-    """Import the ``tasks.py`` of a site. Its exceptions are not caught."""
+    """Import ``tasks.py`` of the site at ``root``. Exceptions of this file are not caught."""
     sys.meta_path[:] = [*(each for each in sys.meta_path if not isinstance(each, _Beside)), _Beside(root)]
     spec = spec_from_file_location("tasks", root / "tasks.py")
     assert spec is not None and spec.loader is not None  # noqa: S101 - it ends in .py

@@ -1,7 +1,7 @@
-"""Parses the verbs of a site from its files, for help and completion, without running code of the site.
+"""Parses the verbs that a site's files define, for help and completion, without running code of the site.
 
-Only literal definitions are found: functions with ``@task`` or ``@verb``, and collections of them. Other verbs are
-missing in help, but can be called.
+Only literal definitions are found: functions with ``@task`` or ``@verb``, and collections of them. Other verbs do not
+appear in the help, but can be called.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LARGEST = 1 << 20  #: maximum size in bytes of a parsed file. A larger file wou
 
 
 def verbs_in(file: Path, module: str) -> Collection:
-    """Return the verbs that a file defines; none if it is unreadable. ``module`` becomes their module name."""
+    """Return the verbs that ``file`` defines; none if it is unreadable. ``module`` becomes their module name."""
     try:
         with file.open("rb") as opened:
             body = ast.parse(opened.read(_LARGEST)).body
@@ -45,13 +45,13 @@ def _decorator(node: ast.FunctionDef) -> ast.expr | None:
 
 
 def _name(node: ast.expr) -> str:
-    """Return the last part of a dotted name; for a call, that of the called function."""
+    """Return the last part of the dotted name ``node``; for a call, of the name of the called function."""
     named = node.func if isinstance(node, ast.Call) else node
     return str(named.attr if isinstance(named, ast.Attribute) else getattr(named, "id", ""))
 
 
 def _task(node: ast.FunctionDef, decorator: ast.expr, module: str) -> Task[Any]:
-    """Create a task with the name, help texts and options of a parsed function. Its body does nothing."""
+    """Return a task with the name, help texts and options of the parsed function ``node``. The task does nothing."""
 
     def body(*_: Any, **__: Any) -> None: ...
 

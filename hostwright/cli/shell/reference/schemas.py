@@ -1,6 +1,6 @@
 """JSON Schemas for the files that users write, generated from the models that read these files.
 
-Every file that ``hostwright check`` accepts is valid, but some mistakes are not found, because any value may be a
+The schemas accept every file that ``hostwright check`` accepts. They miss some mistakes, because any value may be a
 template, and an inventory may contain variables of other tools.
 """
 
@@ -44,7 +44,7 @@ _NAMED = ("properties", "patternProperties", "$defs")  #: keys of a JSON Schema 
 
 
 def written(roles: Sequence[Role]) -> Mapping[str, Callable[[], Schema]]:
-    """Return name → generator of the schema, for each kind of file that users write. ``roles`` include the site's."""
+    """Return a generator of the JSON Schema for each kind of file that users write, with the variables of ``roles``."""
     return {
         "inventory": lambda: _titled("a file of inventory/: hosts and groups", inventory(roles)),
         "variables": lambda: _titled("a file of group_vars/ or host_vars/", variables(roles)),
@@ -55,12 +55,12 @@ def written(roles: Sequence[Role]) -> Mapping[str, Callable[[], Schema]]:
 
 
 def printed() -> Mapping[str, Path]:
-    """Return kind of ``--json`` document → file of its schema."""
+    """Return kind of ``--json`` document → file with the document's JSON Schema."""
     return {f"json/{path.stem}": path for path in sorted(OUTPUTS.glob("*/*.json"))}
 
 
 def rendered(schema: Schema) -> str:
-    """Return a schema as JSON text."""
+    """Return ``schema`` as JSON text."""
     return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -89,7 +89,9 @@ def inventory(roles: Sequence[Role]) -> Schema:
 
 
 def workspaces(roles: Sequence[Role]) -> Schema:
-    """Return the schema of an inventory with only variables of the role ``workspaces``."""
+    """Return the schema of ``inventory/workspaces.yml``, an inventory with variables of the role
+    ``workspaces`` only.
+    """
     role = [role for role in roles if role.name == "workspaces"]
     schema = inventory(role)
     names = schema["$defs"]["variables"]["properties"]
@@ -99,7 +101,7 @@ def workspaces(roles: Sequence[Role]) -> Schema:
 
 
 def variables(roles: Iterable[Role]) -> Schema:
-    """Return the schema of variables: those of roles, flat and as mappings, and those of no role."""
+    """Return the schema of variables in an inventory: variables of ``roles``, single or in mappings, and all others."""
     properties: Schema = {name: {"description": "how the host is reached, as in Ansible"} for name in OF_CONNECTIONS}
     properties |= {name: {"description": text} for rows in OWN.values() for name, text in rows.items()}
     definitions: Schema = {}
@@ -115,7 +117,10 @@ def variables(roles: Iterable[Role]) -> Schema:
 
 
 def _mapping(fields: Schema, *, strict: bool) -> Schema:
-    """Return the schema of a role's mapping. Unless ``strict``, a mapping without any variable of the role is valid."""
+    """Return the schema of a mapping with the variables ``fields`` of one role.
+
+    Unless ``strict``, a mapping without any of these variables is valid.
+    """
     closed: Schema = {"type": ["object", "null"], "properties": fields, "additionalProperties": False}
     if strict or not fields:
         return closed if strict else {}
@@ -124,7 +129,10 @@ def _mapping(fields: Schema, *, strict: bool) -> Schema:
 
 
 def _fields(role: str, cls: type, definitions: Schema) -> Schema:
-    """Return variable → schema with description for a role. Schemas of nested types go to ``definitions``."""
+    """Return variable → schema with description, for the variables ``cls`` of ``role``.
+
+    Schemas of nested types are added to ``definitions``.
+    """
     template = f"#/$defs/{role}.{{model}}"
     whole = TypeAdapter(cls).json_schema(ref_template=template)
     definitions |= {f"{role}.{name}": _loose(inner) for name, inner in whole.pop("$defs", {}).items()}
@@ -138,7 +146,10 @@ def _fields(role: str, cls: type, definitions: Schema) -> Schema:
 
 
 def _loose(schema: Any, *, inside: bool = False) -> Any:
-    """Extend pydantic's schema to the texts that pydantic converts (numbers, templates), and remove unknown names."""
+    """Return pydantic's ``schema``, extended to templates and to texts that pydantic converts.
+
+    Unknown keys are rejected.
+    """
     if isinstance(schema, list):
         return [_loose(each, inside=True) for each in schema]
     if not isinstance(schema, dict):
@@ -169,8 +180,9 @@ _MERGED = {"extends": {"type": "string"}, "include": {"type": "array", "items": 
 
 
 def stack(roles: Iterable[Role]) -> Schema:
-    """Return the schema of a stack file. If it extends another stack, it may have any part, and null removes an
-    entry.
+    """Return the schema of a stack file. In a file that extends or includes others, no key is required.
+
+    In such a file, a null removes an entry.
     """
     whole = stack_model({role.name: role.section for role in roles}).model_json_schema()
     definitions = {name: _closed(inner) for name, inner in whole.pop("$defs", {}).items()}
@@ -190,7 +202,7 @@ def stack(roles: Iterable[Role]) -> Schema:
 
 
 def _closed(schema: Any) -> Any:
-    """Return a schema in which a mapping with key patterns rejects all other keys."""
+    """Return ``schema`` with one change: a mapping with key patterns rejects all other keys."""
     if isinstance(schema, list):
         return [_closed(each) for each in schema]
     if not isinstance(schema, dict):
@@ -200,7 +212,7 @@ def _closed(schema: Any) -> Any:
 
 
 def _part(schema: Any) -> Any:
-    """Return a schema without required keys, in which an entry of a mapping may be null."""
+    """Return ``schema`` for a file that extends another: no key is required, and an entry of a mapping may be null."""
     if isinstance(schema, list):
         return [_part(each) for each in schema]
     if not isinstance(schema, dict):

@@ -41,7 +41,7 @@ class _Verb:
 
     @property
     def options(self) -> list[tuple[str, str]]:
-        """Each option as typed, with its help text. Positional arguments are omitted."""
+        """Each option as the operator types it, with its help text. Positional arguments are omitted."""
         return [(_written(one), one.help or "") for one in _arguments(self.context) if one.name not in self.words]
 
     @property
@@ -50,7 +50,9 @@ class _Verb:
 
 
 def document(verbs: Collection) -> str:
-    """Return the reference page for these verbs, as Markdown. Invoke's parser removes the tasks' help texts."""
+    """Return the reference page for ``verbs``, as Markdown. Afterwards the verbs lack help texts: Invoke
+    removes them.
+    """
     contexts = {name: context for context in verbs.to_contexts() for name in (context.name, *context.aliases) if name}
     groups = {
         title: [_Verb(name, task, contexts[name]) for name, task in tasks] for title, tasks in by_purpose(verbs).items()
@@ -91,7 +93,7 @@ def _section(verb: _Verb, shared: Mapping[str, str]) -> str:
 
 
 def _arguments(context: ParserContext) -> list[Argument]:
-    """Return each option of a verb once; Invoke's ``args`` has an entry for each name."""
+    """Return each option of a verb once; Invoke's ``args`` has one entry for each name of an option."""
     return sorted({id(one): one for one in context.args.values()}.values(), key=lambda one: one.name or "")
 
 

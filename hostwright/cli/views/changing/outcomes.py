@@ -64,10 +64,10 @@ def show_plans(
     store: Store | None = None,
     as_json: bool,
 ) -> None:
-    """Print how hosts differ from the desired state. Equal plans are printed once.
+    """Print the plans, which show how hosts differ from the desired state. Equal plans are printed once.
 
-    The last lines are the totals and the command ``then`` that applies the plans. ``saved`` is the file with the saved
-    plans. ``store`` contains the files that would be sent to hosts.
+    The last lines are the totals and the command ``then``, which applies the plans. ``saved`` is the file with the
+    saved plans. ``store`` has the files to send to hosts, and thus their sizes. ``brief`` omits details.
     """
     if as_json:
         plans = [plan.to_json() for plan in results.values]
@@ -120,9 +120,9 @@ def _altogether(targets: Sequence[TargetHost], results: Results[HostPlan], store
 
 
 def _to_send(plans: Iterable[tuple[TargetHost, Plan]], store: Store | None) -> str:
-    """Return the amount of data to send: ``up to 4.1 GB and 57 files of unknown size to send``; empty for none.
+    """Return the amount of data to send: ``up to 4.1 GB and 57 files of unknown size to send``; empty for no data.
 
-    A size is unknown if the file was never downloaded here, and its stack defines no size.
+    A size is unknown if the stack has no size for the file, and the file is not in ``store``.
     """
     files = [artifact for target, plan in plans for artifact in _sent(target, plan)]
     sizes = [store.size_of(artifact) if store else artifact.size or 0 for artifact in files]
@@ -133,7 +133,7 @@ def _to_send(plans: Iterable[tuple[TargetHost, Plan]], store: Store | None) -> s
 
 
 def _sent(target: TargetHost, plan: Plan) -> list[Artifact]:
-    """Return the files that a plan may send from this machine. The host downloads all other files itself."""
+    """Return the files that ``plan`` may send from this machine, without those that the host downloads itself."""
     artifacts, direct = target.desired.stack.artifacts, target.host.get(ARTIFACTS) == DIRECT
     wanted = [artifacts[name] for name in plan.artifacts if name in artifacts]
     return [artifact for artifact in wanted if not (direct and artifact.urls)]
@@ -148,7 +148,9 @@ def show_outcomes(
     took_s: float = 0.0,
     as_json: bool,
 ) -> None:
-    """Print the result of each host after ``took_s`` seconds. ``proved``: include proofs."""
+    """Print the result of ``verb`` for each host, which took ``took_s`` seconds. ``proved``: include
+    results of proofs.
+    """
     from hostwright.apply.run import again
 
     run, results = ended.run, ended.results
@@ -207,7 +209,10 @@ def _document(run: str, results: Results[Outcome], *, proved: bool) -> dict[str,
 
 
 def show_no_way_back(ways: Results[WayBack], targets: Sequence[TargetHost], to: str, *, as_json: bool) -> int:
-    """Print which hosts cannot be rolled back. Then no host is rolled back. Returns the exit status."""
+    """Print which hosts cannot be rolled back, so that no host is rolled back. Returns the exit status.
+
+    ``to`` is the requested release.
+    """
     if as_json:
         left = {"untouched": list(ways.names), "stopped_because": ALL_OR_NONE}
         print_document("provision", {"run": None, "hosts": [], "errors": errors_json(ways.errors), **left})
@@ -219,7 +224,7 @@ def show_no_way_back(ways: Results[WayBack], targets: Sequence[TargetHost], to: 
 
 
 def intents(ways: Sequence[WayBack]) -> Iterator[str]:
-    """Yield a sentence per group of hosts with equal stacks: how the rollback's stack differs from the inventory's."""
+    """Yield a sentence per group of hosts that a rollback returns to the same stack: the stack, hosts, and effects."""
     kinds = dict.fromkeys((way.back.stack.name, way.now.stack.name, way.back.stack.digest()) for way in ways)
     for back, now, digest in kinds:
         same = [way for way in ways if (way.now.stack.name, way.back.stack.digest()) == (now, digest)]
@@ -231,7 +236,7 @@ def intents(ways: Sequence[WayBack]) -> Iterator[str]:
 
 
 def _afterwards(way: WayBack) -> str:
-    """Describe how a rolled-back stack differs from the inventory's stack, and the effect on later runs."""
+    """Describe the difference between a rolled-back stack and the inventory's stack, and the effect on later runs."""
     back, now = way.back.stack, way.now.stack
     if back.digest() == now.digest():
         return "The inventory names the same stack"
@@ -250,10 +255,10 @@ def summary(
     proved: bool = False,
     shown: Mapping[str, str] = SHOWN_RESULTS,
 ) -> Group:
-    """Return the results of a run: a line for hosts with equal results, failures last, then a line for each layer.
+    """Return the results of a run: a line per group of hosts with equal results, failures last, and a line per layer.
 
-    The number of hosts replaces a long list of names. ``proved``: count proofs, too. ``shown`` maps results to printed
-    words.
+    A long list of names is replaced by the number of hosts. ``proved``: count proofs, too. ``shown`` maps results to
+    printed words.
     """
     table = Table(box=None, pad_edge=False, header_style="dim")
     for column in ("host", "result", *(["proofs"] if proved else [])):
@@ -300,7 +305,7 @@ def _layers(outcomes: Sequence[Outcome]) -> Table:
 
 
 def _proofs(acceptance: Iterable[Acceptance]) -> Text:
-    """Return the number of proofs with each result: ``1 failed, 3 passed``."""
+    """Return the number of proofs with each outcome: ``1 failed, 3 passed``."""
     number = Counter(one.outcome for one in acceptance)
     if not number:
         return Text("not proved", style="yellow")

@@ -19,16 +19,16 @@ _SIGNS = {"change": ("~", ""), "reboot": ("~", ""), "deferred": ("?", "dim"), "r
 
 
 def show_plan(host_plan: HostPlan, *, among: Sequence[str] = (), diffs: bool = True) -> RenderableType:
-    """Return a host's plan as text: a line per change (have → want), diffs of files, and values that are still unknown.
+    """Return a host's plan as text: a line per change (have → want), diffs of files, and values still unknown.
 
-    ``among`` are the names of all hosts with this plan.
+    ``among`` are the names of all hosts with an equal plan.
     """
     lines = _plan_lines(host_plan, among or (host_plan.host,), brief=False)
     return Group(*(line for line in lines if diffs or not isinstance(line, Quoted)))
 
 
 def folded_plans(host_plans: Iterable[HostPlan], *, brief: bool = False) -> Iterator[RenderableType]:
-    """Yield the plans of hosts as text. Hosts with equal plans share one text, at the place of the first host."""
+    """Yield the plans of hosts as text. Equal plans are one text, at the position of the first host."""
     alike: dict[tuple[str, ...], list[HostPlan]] = {}
     for host_plan in host_plans:
         alike.setdefault(reads(host_plan, brief=brief), []).append(host_plan)
@@ -37,7 +37,7 @@ def folded_plans(host_plans: Iterable[HostPlan], *, brief: bool = False) -> Iter
 
 
 def reads(host_plan: HostPlan, *, brief: bool = False) -> tuple[str, ...]:
-    """Return the lines of a plan without its host's name, for finding hosts with equal plans."""
+    """Return the lines of a plan without its host's name. They are equal for hosts with equal plans."""
     return tuple(line.plain for line in _plan_lines(host_plan, (), brief=brief))
 
 
@@ -76,7 +76,7 @@ def _show_role(role: RolePlan) -> Iterable[Text]:
 
 
 def _towards(plan: Plan) -> str:
-    """Return `` to STACK`` for a plan with changes, `` of STACK`` for one that only removes; else empty."""
+    """Return `` to STACK`` for a plan with changes, `` of STACK`` for a plan that only removes, else an empty text."""
     kinds = tally((planned.kind, planned.want) for planned in plan.changes)
     return f" to {plan.stack}" if "change" in kinds else f" of {plan.stack}" if "removal" in kinds else ""
 

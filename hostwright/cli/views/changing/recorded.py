@@ -1,4 +1,4 @@
-"""Prints a recorded run in short: equal results together, failures in full, all else in one line."""
+"""Prints a short form of a recorded run: equal results together, failures in full, all else in one line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_CHECKS = 3  #: maximum number of printed checks that failed for an unknown 
 
 
 def show_in_short(out: Console, summary: RunSummary, run: RecordedRun) -> None:
-    """Print a run in short: its summary, its hosts, and the command that shows every step."""
+    """Print a short form of ``run``: its summary, its hosts, and the command that shows every step."""
     show_head(out, summary, run, details=False)
     for line in _hosts(run.hosts):
         out.print(line)
@@ -30,7 +30,7 @@ def show_in_short(out: Console, summary: RunSummary, run: RecordedRun) -> None:
 
 
 def _hosts(hosts: Iterable[HostRun]) -> Iterator[Text]:
-    """Yield a paragraph per group of hosts with equal results, failed hosts last."""
+    """Yield a paragraph for each group of hosts with equal results, failed hosts last."""
     alike: dict[object, list[HostRun]] = {}
     for host in sorted(hosts, key=lambda host: host.result in BAD):
         alike.setdefault(_happened(host), []).append(host)
@@ -46,7 +46,7 @@ def _hosts(hosts: Iterable[HostRun]) -> Iterator[Text]:
 
 
 def _happened(host_run: HostRun) -> object:
-    """Return a key that is equal for runs on hosts that differ only in times."""
+    """Return a key that is equal for two hosts if a run ended equally on both, apart from times."""
     failed = [(role.role, role.status, [(step.what, step.output) for step in _bad(role)]) for role in host_run.roles]
     return host_run.result, host_run.sentence, repr(failed), repr([*_causes(host_run)]), repr([*_unexplained(host_run)])
 
@@ -56,7 +56,7 @@ def _bad(role: RoleRun) -> list[Any]:
 
 
 def _layers(same: Sequence[HostRun]) -> Iterator[Text]:
-    """Yield a line for each changed layer, with its steps and longest duration. Failed layers include their output."""
+    """Yield a line for all changed layers, with steps and longest durations, then lines for each failed layer."""
     good: dict[str, list[RoleRun]] = {}
     for role in (role for host in same for role in host.roles if role.status == 0 and role.steps):
         good.setdefault(role.role, []).append(role)

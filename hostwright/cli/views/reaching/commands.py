@@ -35,12 +35,10 @@ KIND = "command"
 
 
 class CommandView(TerminalView):
-    """The display while a command runs: a count of finished hosts, and the names of unfinished ones, on standard
-    error.
-    """
+    """The display while a command runs: the number of finished hosts, and the names of the last unfinished hosts."""
 
     def show(self, targets: Sequence[TargetHost], run: str) -> AbstractContextManager[Emit]:  # noqa: ARG002
-        """Return the counter of hosts where the command has ended."""
+        """Return a counter of hosts on which the command has ended."""
         return _Ended("ended", (target.name for target in targets))
 
 
@@ -60,7 +58,7 @@ def show_commands(
     took_s: float = 0.0,
     as_json: bool,
 ) -> None:
-    """Print the results after ``took_s`` seconds, failures last, then the totals and recommended commands."""
+    """Print the command's results after ``took_s`` seconds, failures last, then the totals and recommended commands."""
     if as_json:
         print_document(KIND, document(command, ended))
         return
@@ -78,7 +76,7 @@ def show_commands(
 
 
 def folded(results: Iterable[CommandResult]) -> list[list[CommandResult]]:
-    """Group results that differ only in host and duration: successful groups first, then by number of hosts."""
+    """Return ``results`` in groups that differ only in host and duration: successes first, then by number of hosts."""
     alike: dict[tuple[object, ...], list[CommandResult]] = {}
     for result in results:
         alike.setdefault((result.end, result.status, result.stdout, result.stderr), []).append(result)
@@ -86,7 +84,7 @@ def folded(results: Iterable[CommandResult]) -> list[list[CommandResult]]:
 
 
 def document(command: RemoteCommand, ended: RunResults[CommandResult]) -> dict[str, Any]:
-    """Return the document for ``--json``. Serialize it as ASCII, because it contains untrusted texts from hosts."""
+    """Return the document for ``--json``. Print it as ASCII, because it contains untrusted texts from hosts."""
     results = ended.results
     return {
         "run": ended.run,
@@ -116,7 +114,7 @@ def _show(out: Console, command: RemoteCommand, same: Sequence[CommandResult]) -
 
 
 def _how(result: CommandResult, command: RemoteCommand) -> str:
-    """Return how the command ended: exit status, or signal name."""
+    """Return how the command ended: with an exit status, or by a signal."""
     name = ""
     # shells add 128 to the number of the signal that ended a program
     if result.status is not None and result.status > 128:
@@ -126,14 +124,14 @@ def _how(result: CommandResult, command: RemoteCommand) -> str:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Yield the lines of a host's text, safe to print. Only a line feed ends a line."""
+    """Yield the lines of ``text`` from a host, without control characters. Only a line feed ends a line."""
     if text.strip():
         for line in text.removesuffix("\n").split("\n"):
             yield one_line(line.removesuffix("\r"))
 
 
 def _line(out: Console, line: str, style: str = "") -> None:
-    """Print a line of a host's output: unwrapped in a pipe, with a hanging indent in a terminal."""
+    """Print ``line`` of a host's output: unwrapped in a pipe, with a hanging indent in a terminal."""
     if out.is_terminal:
         # rich would convert a single text to a text without a hanging indent
         out.print(Group(console.Hanging(line, style=style)))

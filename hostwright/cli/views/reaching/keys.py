@@ -16,7 +16,7 @@ WORDS = {"trusted": "trusted anew", "known": "already known", "forgotten": "forg
 
 
 def tell(told: Told) -> None:
-    """Print a host's result once its new key is accepted. ``show_keys`` prints known keys."""
+    """Print a host's result as soon as its new key is accepted. ``show_keys`` prints hosts with known keys."""
     if told.result != "known":
         console.make_console().print(Text(printable(_line(told))))
 

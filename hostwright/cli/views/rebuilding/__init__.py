@@ -1,1 +1,1 @@
-"""Prints rebuilds: decisions, results, and durations."""
+"""Prints rebuilds: the decision for each host, the results, and durations."""

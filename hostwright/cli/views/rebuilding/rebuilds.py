@@ -1,4 +1,4 @@
-"""Prints the decision for each host of a rebuild, and the results."""
+"""Prints how each host will be rebuilt (the decisions), and the results of rebuilds."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ STYLES: Mapping[Outcome, str] = {"rebuilt": "green", "as desired": "green", "fai
 def show_decisions(
     targets: Sequence[TargetHost], decisions: Decisions, *, start: Start | None = None, as_json: bool
 ) -> None:
-    """Print the decision for each host, without changing hosts. ``start`` is the method requested with --from."""
+    """Print how each host would be rebuilt. ``start`` is the method that ``--from`` requests."""
     if as_json:
         hosts = {name: asdict(decision) for name, decision in decisions.of.items()}
         print_document("decisions", {"decisions": hosts, "errors": errors_json(decisions.errors)})
@@ -67,21 +67,21 @@ def _word(decision: Decision) -> str:
 
 
 def announce(decisions: Decisions) -> None:
-    """Print the decision for each host before the rebuild."""
+    """Print how each host will be rebuilt."""
     if decisions.of:
         out = console.make_console()
         out.print(decisions_table(decisions.of, columns=out.width))
 
 
 def status_of(decisions: Decisions) -> int:
-    """Return the exit status of a call that only diagnosed hosts."""
+    """Return the exit status of a call that only diagnosed hosts: 1 for errors or refusals, 3 for any work, else 0."""
     if decisions.errors or any(decision.refusal for decision in decisions.of.values()):
         return FAILED
     return AS_DESIRED if all(decision.way == "nothing" for decision in decisions.of.values()) else DIFFERS
 
 
 def show_rebuilt(targets: Sequence[TargetHost], rebuilt: Rebuilt, *, took_s: float = 0.0, as_json: bool) -> None:
-    """Print the result of each host after ``took_s`` seconds."""
+    """Print the result of each host's rebuild. The call took ``took_s`` seconds."""
     results = rebuilt.results
     if as_json:
         print_document("rebuild", _document(rebuilt))
@@ -120,9 +120,9 @@ def _document(rebuilt: Rebuilt) -> dict[str, Any]:
 
 
 def decisions_table(decisions: Mapping[str, Decision], *, columns: int = console.UNBOUNDED) -> RenderableType:
-    """Return the decisions as a table, in which hosts with equal decisions share a row.
+    """Return the decisions as a table. Hosts with equal decisions are in one row.
 
-    In a narrow terminal, or with long names, the decisions are paragraphs.
+    In a terminal with few ``columns``, or with long names, the decisions are paragraphs.
     """
     same: dict[Decision, list[str]] = {}
     for name, decision in decisions.items():
@@ -165,7 +165,7 @@ def _decision_lines(decision: Decision, names: Sequence[str]) -> Iterator[Text]:
 
 
 def rebuilds_table(rebuilds: tuple[Rebuild, ...]) -> RenderableType:
-    """Return a table with a line for hosts with equal results: phases, and reasons of failures."""
+    """Return a table with a row per group of hosts with equal results, then phases and reasons of failures."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     several = len(rebuilds) > 1
     for column in ("host", "outcome", "way", "longest" if several else "time"):

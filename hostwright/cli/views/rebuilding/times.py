@@ -19,7 +19,7 @@ METHOD_SHOWN = "p95: 95 of 100 took no longer; for fewer than 20, the slowest"
 
 
 def times_table(records: Iterable[Rebuild]) -> RenderableType:
-    """Return the report on durations of recorded rebuilds."""
+    """Return the report on the durations of the rebuilds in ``records``."""
     summary = summarise(records)
     if not summary.last:
         return Text("no rebuild is recorded yet", style="dim")
@@ -54,7 +54,7 @@ def _row(times: Times, style: str = "") -> tuple[RenderableType, ...]:
 
 
 def _last(rebuilds: Iterable[Rebuild]) -> Table:
-    """Return a table of each host's last rebuild. Hosts with equal results share a line."""
+    """Return a table of each host's last rebuild. Hosts with equal results are in one row."""
     shown = Table(box=None, pad_edge=False, header_style="dim")
     for column in ("hosts", "last rebuild", "way", "ended"):
         shown.add_column(column, overflow="fold")

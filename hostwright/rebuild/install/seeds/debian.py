@@ -1,7 +1,7 @@
 """Seed of Debian's installer: a preseed file, and a script that the installer runs at the end.
 
-Settings are named as in the Debian Installation Guide, appendix B. The network is configured by kernel arguments,
-because the preseed file is fetched over it. The script writes these settings to the new system.
+Settings are named as in the Debian Installation Guide, appendix B. Kernel arguments configure the network, because the
+preseed file is fetched over it. The script writes the network settings to the new system.
 """
 
 from __future__ import annotations
@@ -24,13 +24,16 @@ FETCHED = ("ssh_host_ed25519_key", "ssh_host_ed25519_key.pub", "authorized_keys"
 
 
 def files(install: Install, *, host: str, url: str) -> dict[str, str]:
-    """Name → content of the preseed file, the script and the user's keys. The server adds the host key."""
+    """Return name → content of the preseed file, the script and the user's SSH keys, served below ``url``.
+
+    ``host`` names the host in error messages. The caller adds the host key.
+    """
     beside = {"late.sh": _script(install), "authorized_keys": "".join(f"{key}\n" for key in install.ssh_keys)}
     return {"preseed.cfg": _preseed_file(install, host, url, beside), **beside}
 
 
 def checksum(files: Mapping[str, str]) -> str:
-    """Kernel argument with which the installer accepts only this preseed file.
+    """Return the kernel argument that makes the installer accept only the preseed file in ``files``.
 
     It depends only on the settings. The installer supports only MD5; no practical preimage attack on MD5 is known.
     """
@@ -63,7 +66,7 @@ def _preseed_file(install: Install, host: str, url: str, beside: Mapping[str, st
 
 
 def _find_disk(install: Install) -> str:
-    """Command before partitioning that replaces a link below /dev/disk by the disk's path, for partman."""
+    """Shell command before partitioning that replaces a link below /dev/disk by the disk's path, for partman."""
     return sh(
         'disk=$(readlink -f %s) && debconf-set partman-auto/disk "$disk" && debconf-set grub-installer/bootdev "$disk"',
         install.disk.path,
@@ -71,10 +74,10 @@ def _find_disk(install: Install) -> str:
 
 
 def _late_command(install: Install, url: str, beside: Mapping[str, str]) -> str:
-    """Command for the end of the installation: fetch the files ``FETCHED``, set up sudo for the user, run the script.
+    """Shell command for the end of the installation: fetch the files ``FETCHED``, set up sudo, run the script.
 
-    It compares checksums of the script and of the user's keys. It has no line breaks and backslashes, which are special
-    in a preseed file.
+    It verifies the checksums of ``beside``: the script and the user's SSH keys. It has neither line breaks nor
+    backslashes, which are special in a preseed file.
     """
     fetch = sh('wget -q -O "$name" %s/"$name" || exit 1', url)
     rule = sh("echo %s > %s && chmod 440 %s", f"{install.user} ALL=(ALL) NOPASSWD: ALL", *[f"/target{SUDOERS}"] * 2)
@@ -107,7 +110,7 @@ def _interfaces(install: Install) -> str:
 
 
 def command_line(install: Install, url: str) -> str:
-    """Kernel arguments of the installer: the URL of the seed, and the network settings."""
+    """Return the installer's kernel arguments: the URL of the preseed file, and the network settings."""
     wanted = install.network
     arguments = ["auto=true", "priority=critical", f"url={url}/preseed.cfg", f"hostname={install.hostname}"]
     arguments += [f"interface={wanted.interface or 'auto'}"]

@@ -25,9 +25,10 @@ def to_yaml(value: Any) -> str:
 
 
 def preseed(value: str, where: str) -> str:
-    """Return a value for a line of a preseed file. Raises ``InputError`` for a value that the installer would misread.
+    """Return ``value`` for a line of a preseed file. Raises ``InputError`` if the installer would misread it.
 
-    Such values have line breaks, a trailing backslash (joins the next line) or surrounding spaces (are lost).
+    The installer misreads line breaks, a trailing backslash (joins the next line) and surrounding spaces (are lost).
+    ``where`` is the place of the value for the error.
     """
     if not value.isprintable() or "\\" in value or value != value.strip():
         raise InputError(

@@ -59,7 +59,7 @@ def is_hostname(text: str) -> bool:
 
 
 def endpoint(text: str) -> tuple[str, int]:
-    """Parse ``10.0.0.1:8098`` or ``[fd00::1]:8098`` to address and port. Raises ``ValueError``."""
+    """Parse ``10.0.0.1:8098`` or ``[fd00::1]:8098`` to address and port. Raises ``ValueError`` for another format."""
     expected = "an address and a port of this machine that hosts can reach, like 10.0.0.1:8098"
     address, colon, port = text.rpartition(":")
     bare = address[1:-1] if address.startswith("[") and address.endswith("]") else address
@@ -145,7 +145,7 @@ def _public_key(text: str) -> str:
 
 
 def _hash(value: Any) -> Any:
-    """Validate a crypt(5) hash. Messages never contain an invalid value, which may be the password itself."""
+    """Validate a password hash of crypt(5). Errors never contain an invalid value, which may be the password itself."""
     text = value.reveal() if isinstance(value, Secret) else value
     if not isinstance(text, str) or not _HASH.fullmatch(text):
         raise ValueError("the value (not shown) is not a password hash; create one with `mkpasswd -m sha-512`")
@@ -153,7 +153,7 @@ def _hash(value: Any) -> Any:
 
 
 def command_text(text: str) -> str:
-    """Validate a command for ``/bin/sh``. Raises ``ValueError`` for text that no shell can run."""
+    """Return ``text``, a command for ``/bin/sh``. Raises ``ValueError`` if no shell can run it or it has a template."""
     if template := _TEMPLATE.search(text):
         raise ValueError(f"found the template {template[0]!r}, which is not rendered here")
     if not text.strip() or "\0" in text or not _encodable(text):

@@ -1,6 +1,6 @@
-"""Reader for a host's installation settings in the inventory, with a check for conflicts.
+"""Reader for a host's installation settings in the inventory, with a check for conflicts between them.
 
-``hostwright_install`` and ``hostwright_reinstall`` are a mapping or one variable per field
+``hostwright_install`` and ``hostwright_reinstall`` can each be a mapping, or one variable per field
 (``hostwright_install_disk``). Fields of the host override fields of its groups.
 """
 
@@ -24,7 +24,7 @@ FIRST_AUTOINSTALL = (20, 4)  #: first Ubuntu release whose installer supports au
 
 
 def read_install(host: Host) -> Install | None:
-    """Settings for an installation by Hostwright, or ``None``. Raises ``InputErrors`` with all mistakes and places."""
+    """Settings for an installation by Hostwright, or ``None``. Raises ``InputErrors`` with all invalid settings."""
     if not _wanted(host, INSTALL):
         return None
     bound = bind(Install, INSTALL, host)
@@ -35,7 +35,7 @@ def read_install(host: Host) -> Install | None:
 
 
 def read_reinstall(host: Host) -> Reinstall | None:
-    """Settings for the site's own command, or ``None``. Raises ``InputErrors`` with all mistakes and places."""
+    """Settings of the site's reinstall command, or ``None``. Raises ``InputErrors`` with all invalid settings."""
     if not _wanted(host, REINSTALL):
         return None
     reinstall = bind(Reinstall, REINSTALL, host)
@@ -44,7 +44,10 @@ def read_reinstall(host: Host) -> Reinstall | None:
 
 
 def _wanted(host: Host, name: str) -> bool:
-    """Whether the host has the settings ``name``. An empty variable of the host cancels a group's settings."""
+    """Whether the host has the settings ``name``. A null variable of the host cancels the settings of its groups.
+
+    Raises ``InputError`` if both kinds of settings are set.
+    """
     given = {variable: _written(host, variable) for variable in (INSTALL, REINSTALL)}
     if given[INSTALL] and given[REINSTALL]:
         raise InputError(
@@ -61,7 +64,7 @@ def _written(host: Host, name: str) -> bool:
 
 
 def _first_label(name: str) -> str:
-    """Part of an inventory name before the first dot; empty for an address or an invalid hostname."""
+    """Part of the inventory name ``name`` before the first dot; empty for an address or an invalid hostname."""
     try:
         ipaddress.ip_address(name)
     except ValueError:

@@ -19,9 +19,9 @@ PRIVATE, PUBLIC = "ssh_host_ed25519_key", "ssh_host_ed25519_key.pub"
 class Seed:
     """Files and kernel arguments for an installer. ``files`` include the private host key and are never shown.
 
-    The installer fetches the file ``first`` first. The site's PXE or boot loader must pass ``command_line`` to the
-    kernel; quote a ``;`` in it for GRUB. ``checksum`` is another kernel argument, with which the installer accepts only
-    this first file; empty if the installer has no such argument.
+    The installer fetches the file with the name ``first`` before all others. The site's PXE or boot loader must pass
+    ``command_line`` to the kernel; quote a ``;`` in it for GRUB. ``checksum`` is another kernel argument, with which
+    the installer accepts only this first file; empty if the installer has no such argument.
     """
 
     files: Mapping[str, bytes] = field(repr=False)
@@ -31,9 +31,10 @@ class Seed:
 
 
 def render_seed(install: Install, *, host: str, keys: KeyPair, url: str) -> Seed:
-    """Render the seed of a host, to be served below ``url``. The host will use the host key ``keys``.
+    """Render the seed for the installation ``install`` of a host. It must be served below ``url``.
 
-    ``host`` is its name in the inventory. Raises ``InputError`` for a value that cannot be escaped safely.
+    ``host`` is the host's name in the inventory, and ``keys`` are its new host key. Raises ``InputError`` for a value
+    that cannot be escaped safely.
     """
     base = url.rstrip("/")
     if install.os == "ubuntu":
@@ -44,7 +45,10 @@ def render_seed(install: Install, *, host: str, keys: KeyPair, url: str) -> Seed
 
 
 def render_keys(keys: KeyPair) -> Seed:
-    """Render a seed for a site's own command: only the host key, as two files for sshd and as cloud-init user-data."""
+    """Render a seed for a site's own reinstall command. It contains only the new host key ``keys``.
+
+    The key is in two files for sshd, and in user-data for cloud-init.
+    """
     private, public = to_yaml(keys.private.reveal()), to_yaml(f"{keys.public.line}\n")
     data = render("keys.j2", [TEMPLATES], private=private, public=public)
     return _seed({"user-data": data} | _key_files(keys), "", PRIVATE)

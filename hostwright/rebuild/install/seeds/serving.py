@@ -1,7 +1,8 @@
-"""Server of seeds, for the hosts that are being installed.
+"""Server of seeds (files for installers, with the host key) for the hosts that are being installed.
 
-Installers cannot authenticate. Therefore the path is random or its clients are restricted, only the first client may
-fetch further files, and serving ends with the installation. Other clients may have only few connections.
+Installers cannot authenticate. Therefore the URL path of a seed is random, or only some clients may use it. Once a
+client has fetched a file, only this client may fetch further files. Serving ends with the installation. Clients that
+may not fetch a seed can have only few connections.
 """
 
 from __future__ import annotations
@@ -76,9 +77,10 @@ class SeedServer:
         self._server = self._thread = None
 
     def reserve(self, host: str, *, path: str = "") -> str:
-        """Reserve a URL for the host's seed until ``withdraw``, and return it without a trailing slash.
+        """Reserve a URL for the seed of ``host`` until ``withdraw``, and return it without a trailing slash.
 
-        It ends with ``path`` or a random path. Raises ``InputError`` if another host has the path.
+        The URL ends with ``path``, by default with a random path. Raises ``InputError`` if another host has the same
+        path.
         """
         with self._changed:
             kept = self._hosts.get(host)
@@ -89,9 +91,9 @@ class SeedServer:
             return self._url(kept.path)
 
     def publish(self, host: str, seed: Seed, *, only_from: str | None, path: str = "") -> str:
-        """Serve a host's seed to ``only_from`` (an address or a network) or to all clients; return its URL.
+        """Serve ``seed`` to the clients in ``only_from`` (an address or a network); return its URL.
 
-        An earlier seed of the host and the record of its fetched files are dropped.
+        ``None`` is for all clients. An earlier seed of ``host`` and the record of its fetched files are dropped.
         """
         url = self.reserve(host, path=path)
         network = ipaddress.ip_network(only_from, strict=False) if only_from else None
@@ -100,7 +102,7 @@ class SeedServer:
         return url
 
     def withdraw(self, host: str) -> frozenset[str]:
-        """Stop serving this host's seed, if any; return the files that were fetched completely."""
+        """Stop serving the seed of ``host``, if any; return the names of the files that were sent completely."""
         with self._changed:
             published = self._hosts.pop(host, None)
             self._changed.notify_all()
@@ -117,26 +119,29 @@ class SeedServer:
             return frozenset(self._hosts[host].refused) if host in self._hosts else frozenset()
 
     def failures(self, host: str) -> frozenset[str]:
-        """Clients that may fetch this host's seed but failed at the TLS handshake, each with OpenSSL's reason."""
+        """Clients that may fetch this host's seed but failed at the TLS handshake.
+
+        Each entry is an address with OpenSSL's reason.
+        """
         with self._changed:
             return frozenset(self._hosts[host].failed) if host in self._hosts else frozenset()
 
     def wait_fetched(self, host: str, timeout_s: float, *, name: str = "") -> bool:
-        """Wait until the file ``name`` (by default ``Seed.first``) is fetched; return whether it was fetched in time.
+        """Wait until a file of the seed of ``host`` is fetched; return whether that was within ``timeout_s``.
 
-        Returns ``False`` as soon as the seed is withdrawn.
+        The file is ``name``, by default ``Seed.first``. Returns ``False`` as soon as the seed is withdrawn.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._settled(host, name), timeout_s)
             return host in self._hosts and self._settled(host, name)
 
     def expects(self, peer: str) -> bool:
-        """Whether the client with this address may fetch the seed of any host."""
+        """Whether the client with the address ``peer`` may fetch at least one host's seed."""
         with self._changed:
             return any(kept.admits(peer) for kept in self._hosts.values() if kept.seed)
 
     def answer(self, request: HttpRequest) -> Reply:
-        """Reply with the requested file, or with an error if this client may not fetch it."""
+        """Reply to ``request`` with a file of a seed, or with an error if the client may not fetch the file."""
         folder, _, name = request.path.removeprefix("/").rpartition("/")
         with self._changed:
             for host, published in self._hosts.items():
@@ -160,7 +165,7 @@ class SeedServer:
                 self._changed.notify_all()
 
     def failed(self, peer: str, reason: str) -> None:
-        """Record a failed TLS handshake, if the client may fetch a seed."""
+        """Record that the client ``peer`` failed at the TLS handshake for ``reason``, if it may fetch a seed."""
         with self._changed:
             for published in self._hosts.values():
                 if published.admits(peer) and len(published.failed) < REMEMBERED:

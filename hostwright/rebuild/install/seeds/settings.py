@@ -1,7 +1,7 @@
-"""Data classes for the settings of a host's installation.
+"""Data classes for the settings of a host's installation in the inventory.
 
-``hostwright_install`` is for an installation by Hostwright's seed and the BMC, ``hostwright_reinstall`` for a site's
-own command.
+``Install`` (``hostwright_install``) is for an installation with Hostwright's seed (files for the installer) and the
+BMC. ``Reinstall`` (``hostwright_reinstall``) is for a site's own command.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Disk:
     ssd: bool | None = None
 
     def __post_init__(self) -> None:
-        """Raise an error for a disk without any property, because it would match every disk."""
+        """Raise ``ValueError`` for a disk without any property, because it would match every disk."""
         if not self.match:
             raise ValueError("no disk is named: give its path, or a serial, model, vendor, size or ssd")
 
@@ -60,7 +60,7 @@ class Network:
     nameservers: tuple[v.Ip, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raise an error for conflicting settings."""
+        """Raise ``ValueError`` if fields conflict, such as a gateway without a fixed address."""
         if self.interface and self.mac:
             raise ValueError("interface and mac are both given; give one of them")
         if not self.fixed and (self.gateway or self.nameservers):
@@ -77,7 +77,7 @@ class Network:
 
     @property
     def ip(self) -> ipaddress.IPv4Interface | ipaddress.IPv6Interface:
-        """The fixed address with its prefix. Use it only if ``fixed`` is true."""
+        """The host's fixed address with its prefix. Use it only if ``fixed`` is true."""
         return ipaddress.ip_interface(self.address)
 
 
@@ -90,13 +90,14 @@ DiskField = Annotated[Disk, BeforeValidator(_as_disk)]
 
 @dataclass(frozen=True, slots=True)
 class Install:
-    """An unattended installation by Hostwright's seed. ``timeout`` is in seconds, from power-on until SSH answers.
+    """Settings of an unattended installation with Hostwright's seed (files for the installer).
 
-    ``serve`` is this machine's address and port, as the host reaches them. ``path`` is a fixed name of the seed for a
-    site's boot loader. ``allow_from`` has the clients that may fetch it: an address, a network or ``any``; by default
-    the fixed address in ``network``. ``https`` needs a boot loader that passes our certificate authority to the
-    installer (``tls``). ``layout`` raid1 needs two disks and UEFI. ``kernel_arguments`` apply to the installer and to
-    the new system. ``late_commands`` run in the installer, with the new system at ``/target``.
+    ``timeout`` is in seconds, from power-on until SSH answers. ``serve`` is this machine's address and port, as the
+    host reaches them. ``path`` is a fixed URL path of the seed for a site's boot loader. ``allow_from`` has the clients
+    that may fetch the seed: an address, a network or ``any``; by default the fixed address in ``network``. ``https``
+    needs a boot loader that passes Hostwright's CA certificate to the installer (``tls``). ``layout`` raid1 needs two
+    disks and UEFI. ``kernel_arguments`` apply to the installer and to the new system. ``late_commands`` run in the
+    installer, with the new system at ``/target``.
     """
 
     serve: v.Endpoint
@@ -132,7 +133,7 @@ class Install:
 
     @property
     def only_from(self) -> str | None:
-        """Address or network that may fetch the seed; ``None`` for any client."""
+        """Address or network whose clients may fetch the seed; ``None`` for any client."""
         if self.allow_from:
             return None if self.allow_from == "any" else self.allow_from
         return str(self.network.ip.ip) if self.network.fixed else None
@@ -145,8 +146,8 @@ class Reinstall:
     It must exit with status 0 within ``timeout`` seconds, once the installation runs or is complete. ``host_keys`` is
     the source of the new host key. ``given``: this machine generates the key and serves it, and the command must make
     the new system fetch it below ``HOSTWRIGHT_SEED``. ``console``: the new system generates the key, which is read from
-    its console. ``path`` is a fixed path for serving, which requires ``allow_from``; by default the path is random.
-    With ``https``, the command also receives the certificate to trust.
+    its console. ``path`` is a fixed URL path of the served key, which requires ``allow_from``; by default the path is
+    random. With ``https``, the command also receives the certificate to trust.
     """
 
     command: v.Command
@@ -159,19 +160,19 @@ class Reinstall:
 
     @property
     def timeout_s(self) -> float:
-        """Time limit of the command, in seconds."""
+        """Time limit of the reinstall command, in seconds."""
         return self.timeout
 
 
 def reinstall_environment(
     *, host: str, address: str, reason: str, run: str, host_key: str = "", seed: str = "", seed_ca: str = ""
 ) -> dict[str, str]:
-    """Environment variables for a site's command.
+    """Return the environment variables for a site's reinstall command. All names begin with ``HOSTWRIGHT_``.
 
-    ``HOSTWRIGHT_HOST`` and ``_ADDRESS`` are from the inventory; ``_REASON`` and ``_RUN`` are the reason and the run's
-    id. ``_HOST_KEY`` is the new system's public key line, if this machine generates it. ``ssh_host_ed25519_key``, its
-    ``.pub`` file and ``user-data`` for cloud-init are served below the URL ``_SEED``. With HTTPS, ``_SEED_CA`` is a
-    local PEM file with the certificate to trust.
+    ``HOST`` and ``ADDRESS`` are from the inventory; ``REASON`` is the reason for the rebuild, and ``RUN`` the run's ID.
+    ``HOST_KEY`` is the new system's public key line, if this machine generates the key. ``ssh_host_ed25519_key``, its
+    ``.pub`` file and ``user-data`` for cloud-init are served below the URL ``SEED``. With HTTPS, ``SEED_CA`` is a local
+    PEM file with the certificate to trust.
     """
     named = {
         "HOST": host, "ADDRESS": address, "REASON": reason, "RUN": run, "HOST_KEY": host_key, "SEED": seed,

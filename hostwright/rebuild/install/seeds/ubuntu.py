@@ -31,7 +31,7 @@ _ESP = "1G"  #: size of the EFI system partition. Ubuntu's installer chooses the
 
 
 def files(install: Install, *, keys: KeyPair) -> dict[str, str]:
-    """Contents of the files that cloud-init fetches below the seed's URL, by name."""
+    """Return name → content of the files that cloud-init fetches below the seed's URL. ``keys`` is the new host key."""
     # cloud-init uses the instance ID as a directory name, so each installation needs another ID.
     instance = hashlib.sha256(keys.public.blob).hexdigest()[:16]
     meta = {"instance-id": f"hostwright-{instance}", "local-hostname": install.hostname}
@@ -73,7 +73,7 @@ def _optional(install: Install) -> dict[str, str]:
 
 
 def network(wanted: Network) -> dict[str, Any]:
-    """Network settings for netplan; empty for the installer's default, DHCP on every wired interface."""
+    """Return ``wanted`` as settings for netplan; empty for the installer's default, DHCP on every wired interface."""
     if not (wanted.interface or wanted.mac):
         return {}
     interface: dict[str, Any] = {"match": {"macaddress": wanted.mac}} if wanted.mac else {}
@@ -91,7 +91,10 @@ def network(wanted: Network) -> dict[str, Any]:
 
 
 def storage(install: Install) -> dict[str, Any]:
-    """Section ``storage`` of the document: one of the installer's layouts or, for raid1, all actions."""
+    """Return the section ``storage`` of the autoinstall document.
+
+    It names one of the installer's layouts or, for raid1, has all storage actions.
+    """
     if install.layout == "raid1" and install.second_disk is not None:
         return {"config": _mirrored(install.disk, install.second_disk)}
     layout: dict[str, Any] = {"name": install.layout, "match": install.disk.match}
@@ -102,7 +105,7 @@ def storage(install: Install) -> dict[str, Any]:
 
 
 def _mirrored(*disks: Disk) -> list[dict[str, Any]]:
-    """Storage actions for / on a RAID 1 of two disks, with GRUB on an EFI partition of each disk."""
+    """Return storage actions for / on a RAID 1 of two ``disks``, with GRUB on an EFI partition of each disk."""
     actions: list[dict[str, Any]] = []
     for number, disk in enumerate(disks):
         name = f"disk{number}"
@@ -125,7 +128,11 @@ def _mirrored(*disks: Disk) -> list[dict[str, Any]]:
 
 
 def late_commands(install: Install) -> list[str]:
-    """Commands for the end of the installation: sudo without a password, no kernel updates, and the site's own."""
+    """Return the shell commands for the end of the installation, with the site's own commands last.
+
+    They allow sudo without a password, exclude kernels and NVIDIA's packages from unattended upgrades, and configure
+    LVM and GRUB.
+    """
     commands = [
         _write(SUDOERS, f"{install.user} ALL=(ALL) NOPASSWD: ALL\n", mode="0440"),
         _write(UNATTENDED, render("base/unattended.conf.j2", never=KEPT_BACK), mode="0644"),
@@ -138,7 +145,10 @@ def late_commands(install: Install) -> list[str]:
 
 
 def grub(install: Install) -> str:
-    """Line for GRUB's settings with the installed kernel's arguments. Validators allow no shell syntax in these."""
+    """Return the line for GRUB's settings that adds the kernel arguments of the new system.
+
+    Validators exclude shell syntax in these arguments.
+    """
     return f'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX {" ".join(install.kernel_arguments)}"\n'
 
 
@@ -149,12 +159,12 @@ def _write(path: str, text: str, *, mode: str) -> str:
 
 
 def command_line(install: Install, url: str) -> str:
-    """Kernel arguments of the installer: the URL of the seed, and the network settings unless DHCP is used."""
+    """Return the installer's kernel arguments: the URL of the seed, and the network settings unless DHCP is used."""
     return " ".join(["autoinstall", f"ds=nocloud-net;s={url}/", *_kernel_network(install), *install.kernel_arguments])
 
 
 def _kernel_network(install: Install) -> list[str]:
-    """Kernel arguments ``ip=`` (without IPv6 support) and ``BOOTIF=``; see initramfs-tools(7)."""
+    """Return the kernel arguments ``ip=`` (only for IPv4) and ``BOOTIF=``; see initramfs-tools(7)."""
     wanted = install.network
     boot_interface = [f"BOOTIF=01-{wanted.mac.replace(':', '-')}"] if wanted.mac else []
     if not wanted.fixed or wanted.ip.version == 6:

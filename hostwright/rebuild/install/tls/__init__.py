@@ -1,1 +1,1 @@
-"""HTTPS for seeds: this machine's certificate authority, and its delivery to installers by their boot loaders."""
+"""HTTPS for seeds (files for installers): this machine's certificate authority, and its delivery by boot loaders."""

@@ -1,7 +1,7 @@
 """Certificate authority of this machine's seed servers: created on first use, stored in the state directory.
 
 It can certify addresses but not names, so a thief of its key could impersonate a seed server, but not a package mirror.
-Each seed server gets a new certificate and key, which is not stored.
+Each seed server gets a new certificate with a new key. That key is not stored.
 """
 
 from __future__ import annotations
@@ -61,11 +61,14 @@ class Authority:
 
     @property
     def until(self) -> str:
-        """Last day of the authority's validity."""
+        """Last day on which the authority's certificate is valid."""
         return f"{self.certificate.not_valid_after_utc:%Y-%m-%d}"
 
     def context(self, address: str) -> ssl.SSLContext:
-        """TLS context with a new certificate for a server at this address. Raises ``HostwrightError``."""
+        """Return a TLS context with a new certificate for a server at ``address``.
+
+        Raises ``HostwrightError`` if a temporary file in ``folder`` cannot be written.
+        """
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.minimum_version = ssl.TLSVersion.TLSv1_2
         # The file contains a private key, and NamedTemporaryFile makes the file readable only by this user.
@@ -96,7 +99,8 @@ class Authority:
 def open_authority(root: Path) -> Authority:
     """Read this machine's authority from the state directory ``root``, or create it.
 
-    Raises ``HostwrightError`` if other users can read the authority's key, it has expired, or its files are unusable.
+    Raises ``HostwrightError`` if other users can read the authority's key, if its certificate expires soon, or if its
+    files are unusable.
     """
     from filelock import FileLock
 
@@ -117,9 +121,10 @@ def open_authority(root: Path) -> Authority:
 
 
 def subject_hash(certificate: Certificate) -> str:
-    """File name (without ``.0``) under which OpenSSL finds this certificate in a directory.
+    """Return the file name (without ``.0``) under which OpenSSL finds ``certificate`` in a directory.
 
-    It is a hash of the subject in canonical form: a single text in lowercase ASCII, as subjects here are.
+    The name is a hash of the subject in OpenSSL's canonical form. The subjects here are already in that form: a single
+    text in lowercase ASCII.
     """
     encoded = certificate.subject.public_bytes()
     return hashlib.sha1(encoded[2:], usedforsecurity=False).digest()[3::-1].hex()

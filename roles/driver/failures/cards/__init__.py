@@ -1,1 +1,1 @@
-"""Failures of the cards themselves, and of their connections to the host and to each other."""
+"""Failures of GPU cards, and of their connections to the host and to each other."""

@@ -70,8 +70,8 @@ def _nvlink_partial(ctx: AuditContext) -> Iterator[str]:
 
 
 def _usable(gpu: Gpu) -> int:
-    """Return the number of NVLinks that a healthy card of this model uses; 0 in MIG mode (Fabric Manager's user guide,
-    "Interoperability With MIG").
+    """Return the number of NVLinks that a healthy card of the model of ``gpu`` uses; 0 in MIG mode (Fabric Manager's
+    user guide, "Interoperability With MIG").
     """
     if gpu.mig:
         return 0
@@ -113,7 +113,7 @@ def _slots(ctx: AuditContext) -> Iterator[str]:
 
 
 def _told_by(other: Callable[[AuditContext], Iterable[str]], ctx: AuditContext) -> tuple[str, ...]:
-    """Return the findings of another rule's sign; empty if the sign cannot be checked."""
+    """Return the findings of ``other``, the sign function of another rule; empty if it raises ``Unread``."""
     try:
         return tuple(other(ctx))
     except Unread:
@@ -155,7 +155,9 @@ def _fewer_than_before(ctx: AuditContext) -> Iterator[str]:
 
 
 def _gone(ctx: AuditContext) -> Iterator[str]:
-    """Yield the cards that earlier audits found and that are missing now; none if the PCI bus cannot be read."""
+    """Yield a line for each card that earlier audits found and that is missing now; none if the PCI bus or nvidia-smi's
+    report cannot be read.
+    """
     try:
         present = smi(ctx).gpus if _gpus_on_bus(ctx) else ()
     except Unread:
@@ -207,8 +209,8 @@ def _switched(ctx: AuditContext) -> bool:
 
 
 def _read_bus(ctx: AuditContext) -> None:
-    """Check that every line of the PCI bus was parsed, because a skipped card would count as lost. Raises
-    ``Unread``.
+    """Check that every line of the list of PCI devices was parsed, because a skipped card would count as lost. Raises
+    ``Unread`` if a line was not.
     """
     lines = [line for line in ctx.text(PCI).split("\n") if line]
     if ctx.answer(PCI).truncated or len(pci_devices(ctx.facts)) != len(lines):

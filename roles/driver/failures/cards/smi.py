@@ -1,4 +1,4 @@
-"""Failures of cards that nvidia-smi's exit status reports.
+"""Failures of cards that the exit status of nvidia-smi reports.
 
 The statuses come from nvidia-smi's manual, "RETURN VALUE". Other rules cover statuses about the driver, such as 9 (no
 module).
@@ -32,7 +32,7 @@ MANUAL = "nvidia-smi's manual, return values"
 
 
 def ended(ctx: AuditContext, *statuses: int) -> Iterator[str]:
-    """Yield nvidia-smi's exit status and last line, if the status is one of ``statuses``."""
+    """Yield nvidia-smi's exit status and last line if the exit status is one of ``statuses``."""
     status, answer = smi_status(ctx), ctx.answer(NVIDIA_SMI)
     if status in statuses:
         last = [] if answer.ok else [line.strip() for line in answer.text.split("\n")[-LAST_LINES:] if line.strip()]
@@ -95,7 +95,9 @@ def _reset_logged(ctx: AuditContext) -> Iterator[str]:
 
 
 def _by_recovery(evidence: tuple[str, ...]) -> Iterator[Case]:
-    """Yield a case for a card whose recovery action is a power cycle of the host."""
+    """Yield a case for a power cycle if a line of ``evidence`` has a card whose recovery action is a power cycle of the
+    host.
+    """
     asked = (match[1] for line in evidence if (match := _ASKED.search(line)))
     if any(recovery_of_words(words) is Recovery.SYSTEM for words in asked):
         yield Case("gpu-needs-reset", "a card requires a reboot of the whole system", POWER_CYCLE)

@@ -1,4 +1,4 @@
-"""Limits above which a card's counters are abnormal, each with its source."""
+"""Limits above which the error counters of a card are abnormal, each with its source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Treatments and patterns that several failures of cards share, with their sources."""
+"""Treatments and text patterns that several failure rules for cards share, with their sources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rule for a failing nvidia-smi for which no other rule of the driver or the cards gives a cause."""
+"""Rule for a failing nvidia-smi, for cases in which no other rule about driver or cards gives a cause."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GPU = "gpu"
 
 
 def unexplained(rules: Iterable[FailureRule]) -> FailureRule:
-    """Return the rule for a failing nvidia-smi that applies only if none of ``rules`` finds anything."""
+    """Return the rule for a failing nvidia-smi. It applies only if no rule in ``rules`` finds anything."""
     signs = [rule.sign for rule in rules if rule.sign]
 
     def left(ctx: AuditContext) -> Iterator[str]:
@@ -47,7 +47,7 @@ def unexplained(rules: Iterable[FailureRule]) -> FailureRule:
 
 
 def _seen(sign: Sign, ctx: AuditContext) -> bool:
-    """Return whether a rule's sign finds something on the host; false if the sign cannot be read."""
+    """Return whether the sign ``sign`` of a rule finds something on the host; false if the sign cannot be checked."""
     try:
         return any(True for _ in sign.seen(ctx))
     except Unread:

@@ -1,5 +1,5 @@
-"""Rules for the Xids of the last seven days: Xids that fail a host, Xids already remedied, and Xids that concern a
-program.
+"""Rules for the Xids (NVIDIA's error reports) of the last seven days: Xids that fail a host, Xids already remedied, and
+Xids that concern a program.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _FIRMWARE_STOPPED = Pattern(r"NVRM: [^\n]{0,80}(?:GSP RM heartbeat timed out|GSP
 
 @dataclass(frozen=True, slots=True)
 class SortedXids:
-    """The Xids of one audit, by kind, without Xids of lost cards, which the rule ``gpu-lost`` reports."""
+    """The Xids of one audit by kind, without Xids of lost cards, which the rule ``gpu-lost`` reports."""
 
     standing: tuple[GpuEvent, ...] = ()  #: fatal Xids without a later remedy, and minor Xids caused by these fatal Xids
     #: fatal Xids with a later remedy or without need of a remedy, and minor Xids caused by these fatal Xids
@@ -46,9 +46,9 @@ class SortedXids:
 
 
 def sorted_xids(ctx: AuditContext) -> SortedXids:
-    """Return the Xids in the kernel log, by kind. Raises ``Unread`` without a log.
+    """Return the Xids in the kernel log, by kind. Raises ``Unread`` if the kernel log cannot be read.
 
-    The driver's own recovery action (Xid 154) takes precedence over NVIDIA's catalog, and the catalog over Azure's
+    The driver's own recovery action (Xid 154) takes precedence over NVIDIA's Xid catalog, and the catalog over Azure's
     list.
     """
     lost, loaded, asked = lost_gpus(ctx), loaded_at(kernel_log(ctx)), recoveries(ctx)
@@ -73,8 +73,8 @@ def sorted_xids(ctx: AuditContext) -> SortedXids:
 
 @once
 def recoveries(ctx: AuditContext) -> dict[str, tuple[Recovery, datetime]]:
-    """Return the driver's last recovery action for each card since the module was loaded, with its time. Raises
-    ``Unread``.
+    """Return the driver's last recovery action since the module was loaded, with its time, by PCI slot of the card.
+    Raises ``Unread`` if the kernel log cannot be read.
     """
     loaded = loaded_at(kernel_log(ctx))
     found = ((event.bus, recovery_of_xid(event.text), _time(event)) for event in _changes_of_recovery(ctx))
@@ -82,7 +82,9 @@ def recoveries(ctx: AuditContext) -> dict[str, tuple[Recovery, datetime]]:
 
 
 def _taken_back(asked: tuple[Recovery, datetime] | None, at: datetime) -> bool:
-    """Return whether the driver, after the time ``at``, withdrew its request for a recovery action (``asked``)."""
+    """Return whether the driver withdrew its request for a recovery action at or after the time ``at``. ``asked``: the
+    last request for a card, with its time.
+    """
     return asked is not None and asked[0] is Recovery.NONE and at <= asked[1]
 
 
@@ -91,7 +93,9 @@ def _changes_of_recovery(ctx: AuditContext) -> Iterator[GpuEvent]:
 
 
 def _asked_alone(ctx: AuditContext, explained: Container[str]) -> Iterator[GpuEvent]:
-    """Yield the Xids 154 of cards that wait for a recovery action, except lost cards and cards in ``explained``."""
+    """Yield the Xids 154 of cards that wait for a recovery action, except lost cards and cards whose PCI slot is in
+    ``explained``.
+    """
     asked, lost = recoveries(ctx), lost_gpus(ctx)
     for event in _changes_of_recovery(ctx):
         waits = event.bus in asked and asked[event.bus][0] is not Recovery.NONE
@@ -100,7 +104,9 @@ def _asked_alone(ctx: AuditContext, explained: Container[str]) -> Iterator[GpuEv
 
 
 def _join(source: list[GpuEvent], into: list[GpuEvent]) -> None:
-    """Move minor events from ``source`` to ``into`` if an event in ``into`` at about the same time explains them."""
+    """Move minor Xids from ``source`` to ``into`` if a fatal Xid of the same card in ``into``, at about the same time,
+    explains them.
+    """
     fatal = tuple(into)
     for event in tuple(source):
         noted = event.number == CLEANED_UP or meaning_of(event.number).action is Action.IGNORE
@@ -115,8 +121,8 @@ def _near(event: GpuEvent, other: GpuEvent) -> bool:
 
 
 def xid_line(ctx: AuditContext, event: GpuEvent) -> str:
-    """Return an Xid as a line of evidence: card, number, count and last time, meaning, NVIDIA's action, text of the log
-    line.
+    """Return the Xid ``event`` as a line of evidence: number, card, count, last time, meaning, NVIDIA's action, and the
+    log line's text.
     """
     xid = meaning_of(event.number)
     often = "once" if event.count == 1 else f"{event.count} times"
@@ -139,8 +145,8 @@ def _standing(ctx: AuditContext) -> Iterator[str]:
 
 
 def _of_firmware(ctx: AuditContext, events: tuple[GpuEvent, ...]) -> list[str]:
-    """Return the last log line about stopped card firmware within ten minutes of one of these Xids. The line does not
-    name the card.
+    """Return the last log line about stopped card firmware within ten minutes of one of the Xids ``events``. The line
+    does not name the card.
     """
     times = [at for at in map(_time, events) if at]
     lines = [line for line in kernel_log(ctx) if _FIRMWARE_STOPPED.search(line.text)]
@@ -184,11 +190,11 @@ def _time(event: GpuEvent) -> datetime | None:
 
 
 def by_number(evidence: tuple[str, ...]) -> Iterator[Case]:
-    """Yield a case for each different Xid in the evidence of the rule ``xid-fatal``, with the Xid's treatment in a
-    rebuild.
+    """Yield a case for each different Xid in ``evidence`` of the rule ``xid-fatal``, with the Xid's treatment in a
+    rebuild of the host.
 
-    The driver's own request selects between a reboot and a power cycle. A hardware inspection in NVIDIA's catalog takes
-    precedence.
+    If the driver itself requested a recovery action, the action selects between a reboot and a power cycle. A hardware
+    inspection in NVIDIA's catalog takes precedence.
     """
     numbers: dict[int, str] = {}
     for match in filter(None, map(_XID_LINE.match, evidence)):
@@ -219,18 +225,22 @@ TOGETHER = Hardware("hand over", "NVIDIA's Xid catalog: WORKFLOW_XID_48, with 64
 
 
 def _message(numbers: str) -> str:
-    """Return the pattern of kernel log lines with an Xid of these numbers."""
+    """Return the pattern of kernel log lines with an Xid whose number matches the pattern ``numbers``."""
     return rf"NVRM: Xid \([^()\n]{{3,40}}(?: \([^()\n]*\))?\): {numbers}\b"
 
 
 def _numbers(concern: Concern, but: Action) -> str:
-    """Return the pattern of the numbers of Xids with this concern, except those with the action ``but``."""
+    """Return a pattern for the numbers of all Xids with the concern ``concern``, except those with the action
+    ``but``.
+    """
     rows = (number for number in sorted(ROWS) if ROWS[number].concern is concern and ROWS[number].action is not but)
     return f"(?:{'|'.join(map(str, rows))})"
 
 
 def _by_meaning(concern: Concern, further: Mapping[Action, str]) -> Iterator[Variant]:
-    """Yield a variant with meaning and action for each Xid of this concern in NVIDIA's catalog."""
+    """Yield a variant of a rule, with cause and action, for each meaning and action of Xids of ``concern`` in NVIDIA's
+    catalog. ``further``: text to append to the action.
+    """
     numbers: dict[tuple[str, Action], list[str]] = {}
     for number, xid in sorted(ROWS.items()):
         if xid.concern is concern:

@@ -1,4 +1,4 @@
-"""Failures that the driver's installer, its module, a compiler or Fabric Manager reports in a message."""
+"""Failures reported in messages of the driver's installer, its module, a compiler or Fabric Manager."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages about a card's requests that the PCI bus or the IOMMU rejects."""
+"""Kernel messages about requests of a GPU card that the PCI bus or the IOMMU rejects."""
 
 from __future__ import annotations
 

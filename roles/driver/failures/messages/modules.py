@@ -1,4 +1,4 @@
-"""Messages of the kernel about a module that it does not load or that is too old."""
+"""Kernel messages about a module of the driver that the kernel rejects or that is too old."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages about suspend and resume of cards."""
+"""Messages about failed suspend and resume of GPU cards."""
 
 from __future__ import annotations
 

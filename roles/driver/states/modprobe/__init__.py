@@ -1,6 +1,6 @@
-"""Lines of ``modprobe.d`` and of the kernel's command line that block the driver's modules.
+"""Lines of ``modprobe.d`` and of the kernel's command line that block the driver's modules, and their removal.
 
-Lines in /etc are commented out. A file elsewhere is overridden by a file of the same name in /etc/modprobe.d
+Lines in files in /etc are commented out. A file elsewhere is overridden by a file of the same name in /etc/modprobe.d
 (modprobe.d(5)).
 """
 
@@ -61,7 +61,9 @@ class ConfigLine:
     value: str
 
     def concerns(self, module: str) -> bool:
-        """Return whether the line applies to this module. In a blacklist line, the name is not a pattern."""
+        """Return whether the line applies to the kernel module ``module``. In a blacklist line, the name is not a
+        pattern.
+        """
         pattern = as_module(self.pattern)
         return pattern == module if self.keyword == "blacklist" else fnmatchcase(module, pattern)
 
@@ -70,13 +72,13 @@ class ConfigLine:
 
 
 def as_module(name: str) -> str:
-    """Return a module's name with underscores, as the kernel spells it."""
+    """Return the module name ``name`` with underscores in place of hyphens, as the kernel spells it."""
     return name.replace("-", "_")
 
 
 def forbidding(text: str, *, renamed: bool = False) -> tuple[ConfigLine, ...]:
-    """Return the ``modprobe.d`` lines that block the driver's modules, from the output of ``MODPROBE``. Only files that
-    block a needed module count.
+    """Return the ``modprobe.d`` lines that block the driver's modules. ``text`` is the output of ``MODPROBE``. Only
+    files that block a module in ``NEEDED`` count.
 
     ``renamed``: the driver is Debian's, whose ``install`` lines load its modules.
     """
@@ -89,7 +91,7 @@ def forbidding(text: str, *, renamed: bool = False) -> tuple[ConfigLine, ...]:
 
 
 def private_devices(text: str) -> tuple[str, ...]:
-    """Return the ``modprobe.d`` lines that restrict /dev/nvidia* to root or a group."""
+    """Return the ``modprobe.d`` lines in ``text`` that restrict /dev/nvidia* to root or a group."""
     found = []
     for line in text.splitlines():
         row = _OPTIONS.fullmatch(line)
@@ -100,13 +102,13 @@ def private_devices(text: str) -> tuple[str, ...]:
 
 
 def excluded(text: str) -> tuple[str, ...]:
-    """Return the ``modprobe.d`` lines that exclude GPUs from the driver."""
+    """Return the ``modprobe.d`` lines in ``text`` that exclude GPUs from the driver."""
     rows = ((line, _OPTIONS.fullmatch(line)) for line in text.splitlines())
     return tuple(line for line, row in rows if row and _EXCLUDED.search(row[1]))
 
 
 def _against(module: str, rows: Sequence[ConfigLine], renamed: bool) -> Iterator[ConfigLine]:
-    """Yield the lines that block this module. Of several ``install`` lines, only the first counts."""
+    """Yield the lines among ``rows`` that block ``module``. Of several ``install`` lines, only the first counts."""
     commands = 0
     for row in rows:
         if row.concerns(module):
@@ -127,14 +129,18 @@ def _against(module: str, rows: Sequence[ConfigLine], renamed: bool) -> Iterator
 
 
 def _called(name: str, renamed: bool) -> str:
-    """Return the kernel's module name for a file name: ``nvidia_uvm`` for ``nvidia-current-open-uvm``."""
+    """Return the kernel's name of the module with the file name ``name``: ``nvidia_uvm`` for
+    ``nvidia-current-open-uvm`` if ``renamed``.
+    """
     module = as_module(name)
     found = [name for name in _ON_DISK if renamed and module.startswith(name)]
     return f"nvidia{module.removeprefix(found[0])}" if found else module
 
 
 def _for_another(value: str, module: str, renamed: bool) -> bool:
-    """Return whether an install command does not load this module: it fails, or loads only other modules."""
+    """Return whether ``value``, the command of an ``install`` or ``remove`` line, does not load ``module``: it fails,
+    or loads only other modules.
+    """
     if _FAILS.fullmatch(value):
         return True
     commands = [command.split() for command in value.translate({ord(sign): ";" for sign in "&|"}).split(";")]
@@ -144,7 +150,9 @@ def _for_another(value: str, module: str, renamed: bool) -> bool:
 
 
 def blacklisted_by(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the words of a kernel command line that block a needed module: ``modprobe.blacklist=nvidia``."""
+    """Return the words of a kernel command line that block a module in ``NEEDED``, such as
+    ``modprobe.blacklist=nvidia``.
+    """
     pairs = ((word, word.partition("=")) for word in words)
     return tuple(
         word
@@ -154,8 +162,8 @@ def blacklisted_by(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def at_this_boot(text: str) -> tuple[str, ...]:
-    """Return the words that block a needed module on the running kernel's command line, from the output of
-    ``MODPROBE``.
+    """Return the words of the running kernel's command line that block a module in ``NEEDED``. ``text`` is the output
+    of ``MODPROBE``.
     """
     return blacklisted_by([match[1] for match in map(_WORD.fullmatch, text.splitlines()) if match])
 
@@ -183,7 +191,7 @@ class ModulesAllowed(Resource):
         return Change("modules at boot", have, "nvidia and nvidia-uvm may be loaded", steps, warnings=_warnings(paths))
 
     def notes(self, facts: Facts) -> tuple[str, ...]:
-        """Return notes about blocked modules on the kernel's command line or in GRUB's configuration."""
+        """Return notes about words that block the modules on the kernel's command line or in GRUB's configuration."""
         text = facts[MODPROBE].text
         return (
             *(f"the kernel's command line has {word}, which blocks the driver's module; remove it from "
@@ -214,7 +222,7 @@ def _warnings(paths: Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class LinesBack(Resource):
-    """No line in ``modprobe.d`` is commented out by Hostwright."""
+    """No line in ``modprobe.d`` remains commented out by Hostwright."""
 
     def probes(self) -> tuple[Probe, ...]:
         return (_MARKED,)
