@@ -26,8 +26,8 @@ SAYS = {
 @cache
 def ANSWERS() -> dict[Any, str]:  # noqa: N802 - a value, which imports of the product would slow down
     """Probe → what a host with everything answers."""
-    from hostwright.standard.roles.container.images.facts import WORKSPACES_PROBE as IMAGES
-    from hostwright.standard.roles.serving.states.facts import WORKSPACES_PROBE as MODELS
+    from hostwright.standard.roles.container.images.facts import IMAGES_PROBE as IMAGES
+    from hostwright.standard.roles.serving.states.facts import MODELS_PROBE as MODELS
     from hostwright.standard.roles.workspaces.states.facts import WORKSPACES_PROBE as SPACES
 
     return {SPACES: (PROJECT / "tests/fixtures/workspaces/facts.txt").read_text(), MODELS: _models(), IMAGES: _images()}
