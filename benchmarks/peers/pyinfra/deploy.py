@@ -122,6 +122,11 @@ for tool in ("nvcc", "ptxas", "fatbinary", "nvlink", "cuobjdump", "nvdisasm"):
     files.link(name=tool, path=f"/usr/bin/{tool}", target="/usr/local/lib/hostwright/cuda-command")
 
 apt.packages(name="venv", packages=["python3.9", "python3.9-venv"])
+server.shell(
+    name="venv kept",  # apt.packages leaves a package that is installed as it is marked, here as automatic
+    commands=["apt-mark manual python3.9 python3.9-venv"],
+    _if=lambda: "python3.9-venv" in (host.get_fact(Command, "apt-mark showauto") or "").split(),
+)
 if not host.get_fact(File, f"{VENV}/bin/tensorboard"):
     put(host.data.wheels, f"/tmp/{host.data.wheels}")
     put("constraints.txt", "/tmp/constraints.txt")
