@@ -16,9 +16,9 @@ from benchmarks.places.places import Places
 NAME = "history"
 TITLE = "A quarter of daily audits of 1,000 hosts"
 ABOUT = """\
-Made-up audits of hosts with 8 cards and some 90 values each, written with the product's own history, then read in
-every way that it can be read (`benchmarks/history.py`); no host is asked. The wall is that of writing all of it. Most
-of the file is the first audit, 8 kB a host; each day adds 30 bytes."""
+Made-up audits of hosts with 8 cards and some 90 values each are written with the product's own history, then read in
+every way that it can be read (`benchmarks/history.py`). No host is contacted. The wall is that of writing all of it.
+Most of the file is the first audit, 8 kB a host; each day adds 30 bytes."""
 BOUND_S = 200.0
 TABLE = Table(
     traffic=False,

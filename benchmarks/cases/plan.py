@@ -30,12 +30,12 @@ BOUND_S = 900.0
 TABLE = Table()
 SIZES = (1, 4, 24)
 COSTS = (
-    Cost(SSH, 1, 0.3), Cost(PROBES, 1, 0.5), Cost(PLAN, 1, 1.9), Cost(AUDIT, 1, 3.3),
-    Cost(PYINFRA, 1, 8, rounds=1), Cost(MITOGEN, 1, 61, rounds=1),
-    Cost(SSH, 4, 0.5), Cost(PROBES, 4, 0.9), Cost(PLAN, 4, 2.3), Cost(AUDIT, 4, 5.1),
-    Cost(PYINFRA, 4, 12, rounds=1), Cost(ANSIBLE, 4, 217, rounds=1),
-    Cost(SSH, 24, 1.4), Cost(PROBES, 24, 3.7), Cost(PLAN, 24, 5.5), Cost(AUDIT, 24, 17, rounds=2),
-    Cost(PYINFRA, 24, 57, rounds=1),
+    Cost(SSH, 1, 0.2), Cost(PROBES, 1, 0.4), Cost(PLAN, 1, 0.8), Cost(AUDIT, 1, 1.5),
+    Cost(PYINFRA, 1, 6, rounds=1), Cost(MITOGEN, 1, 25, rounds=1),
+    Cost(SSH, 4, 0.3), Cost(PROBES, 4, 0.6), Cost(PLAN, 4, 1), Cost(AUDIT, 4, 2.4),
+    Cost(PYINFRA, 4, 9, rounds=1), Cost(ANSIBLE, 4, 100, rounds=1),
+    Cost(SSH, 24, 0.8), Cost(PROBES, 24, 2.8), Cost(PLAN, 24, 3.3), Cost(AUDIT, 24, 11, rounds=2),
+    Cost(PYINFRA, 24, 35, rounds=1),
 )  # fmt: skip
 REST_S = 90.0
 SITE = HERE / "ansible/site.yml"

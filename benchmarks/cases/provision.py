@@ -24,10 +24,10 @@ from lab.machine import console
 NAME = "provision"
 TITLE = "First provision of 1 and 4 hosts, files at hand"
 ABOUT = """\
-Lab hosts that were installed a moment before, with nothing on them: the whole stack, with the vendor's files and a
-wheelhouse on the controller, and Debian's packages from its archive. `hostwright provision`; the same steps as one
-shell script by hand (`benchmarks/peers/script/provision.sh`), whose files go before it through `tar` and `ssh`; the
-same as a playbook and as a pyinfra deploy. Afterwards `hostwright plan` must find nothing to change but its own
+Lab hosts that were installed a moment before get the whole stack. The vendor's files and a wheelhouse are on the
+controller, and Debian's packages come from its archive. The contenders are `hostwright provision`, the same steps as a
+shell script by hand (`benchmarks/peers/script/provision.sh`), a playbook and a pyinfra deploy. Files for the script go
+through `tar` and `ssh` before it. Afterwards `hostwright plan` must find nothing to change but its own
 records, and cuDNN's files and the packages of the environment must be those of a host that Hostwright provisioned.
 Two rounds of one host, and one of four; each other tool is measured at one of these only, Ansible on one host, since
 it takes long."""

@@ -98,9 +98,10 @@ def _conditions(measured: Sequence[tuple[Case, CaseRecord]]) -> Iterator[str]:
     yield "## Machine and versions"
     for conditions, names in by_conditions.values():
         load = ", ".join(f"{one:.2f}" for one in conditions.load_before)
+        cases = ", ".join(names) if len(names) < len(measured) else "All cases"
         yield "\n".join(
             [
-                f"{', '.join(names)}: {conditions.at}, commit {conditions.commit}, load before {load}.",
+                f"{cases}: {conditions.at}, commit {conditions.commit}, load before {load}.",
                 "",
                 *tables.lines(conditions.machine.items()),
                 *tables.lines([("versions", _joined(conditions.versions))]),

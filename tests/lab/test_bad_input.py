@@ -173,5 +173,7 @@ def test_what_destroys_is_refused_where_nobody_can_be_asked(
     before = untouched(gpu01)
     done = invoke(*words, "--hosts", "gpu01", HOSTWRIGHT_YES="")
     assert done.returncode == 2
-    assert "nothing was changed; pass --yes or set HOSTWRIGHT_YES=1" in " ".join(done.stderr.split())
+    assert "pass --yes or set HOSTWRIGHT_YES=1, since no terminal exists to ask on; nothing was changed" in " ".join(
+        done.stderr.split()
+    )
     assert untouched(gpu01) == before

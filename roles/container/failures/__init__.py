@@ -1,4 +1,4 @@
-"""The failure rules of Docker and the NVIDIA container toolkit."""
+"""Failures of Docker and the NVIDIA container toolkit."""
 
 from __future__ import annotations
 

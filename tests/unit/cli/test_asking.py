@@ -139,7 +139,7 @@ def test_what_destroys_is_refused_where_nobody_can_be_asked(
 ) -> None:
     assert stage.run(task, **words) == 2
     assert what in stage.screen
-    assert "nothing was changed; pass --yes or set HOSTWRIGHT_YES=1" in stage.screen
+    assert "pass --yes or set HOSTWRIGHT_YES=1, since no terminal exists to ask on; nothing was changed" in stage.screen
     assert (stage.done, stage.looks) == ([], 0)
     assert stage.run(task, yes=True, **words) == 0
     assert len(stage.done) == 1 and stage.looks == 0

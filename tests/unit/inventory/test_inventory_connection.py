@@ -235,7 +235,7 @@ def test_templates_are_rendered_with_the_hosts_variables(
         ("{{ hostvars['gpu01.rack'].a }}", "in a cycle: gpu01.rack's a → b → a → b"),
         ("{{ 'a' * 10000000000 }}", "in the template is too large"),
         ("{{ 9 ** 9999999 }}", "in the template is too large"),
-        ("{% for x in 'ab' %}{{ x }}{% endfor %}", "loops in templates"),
+        ("{% for x in 'ab' %}{{ x }}{% endfor %}", "loops in inventory templates"),
         ("{{ ''.__class__.__mro__ }}", "unsafe"),
         ("{{ a b }}", "cannot be parsed"),
         ("{{ inventory_hostname | ipaddr }}", "No filter named 'ipaddr'"),

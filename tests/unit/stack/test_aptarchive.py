@@ -178,7 +178,7 @@ def test_an_archive_without_a_signature_gives_nothing(site: Site, tmp_path: Path
 
 
 def test_an_archive_that_cannot_be_reached_is_named(site: Site, tmp_path: Path) -> None:
-    with pytest.raises(ArtifactError, match=r"could not be fetched .*/archive stable.*`--sources FILE`"):
+    with pytest.raises(ArtifactError, match=r"could not be fetched .*/archive stable.*--sources FILE"):
         site.find("tool")
 
 

@@ -112,7 +112,9 @@ def test_another_port_is_another_server(options: Options, write: Write) -> None:
 def test_line_without_the_port_is_replaced(options: Options, write: Write) -> None:
     host = Host("gpu07", address="10.0.0.7", port=2222)
     file = write("mine", f"10.0.0.7 {OLD.line}")
-    with pytest.raises(Refused, match=r"mine:1 has the key .* for 10\.0\.0\.7\. .*also valid for \[10\.0\.0\.7\]:2222"):
+    with pytest.raises(
+        Refused, match=r"mine:1 has the key .* for 10\.0\.0\.7\. .*\[10\.0\.0\.7\]:2222 has this key too"
+    ):
         replace(host, options, [])
     assert file.read_text() == f"10.0.0.7 {OLD.line}\n"
     replace(host, options, [NEW])
