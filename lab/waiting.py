@@ -19,4 +19,4 @@ def await_that(
     while not condition():
         if time.monotonic() > deadline:
             raise LabError(complaint())
-        time.sleep(look_s)
+        time.sleep(look_s)  # the pause between two checks of the condition

@@ -7,7 +7,7 @@ import os
 import subprocess
 import time
 
-TRIES = 3  #: number of calibrations, of which the fastest counts (our choice)
+TRIES = 3  #: number of calibrations; the fastest counts (our choice)
 #: numbers of documents to process and of processes to start. Each part takes 0.5 s on the reference machine.
 DOCUMENTS, PROCESSES = 10_000, 850
 _FORKS = 'count=$1; while [ "$count" -gt 0 ]; do (:); /bin/true; count=$((count - 1)); done'

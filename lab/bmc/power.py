@@ -45,7 +45,7 @@ class Hosts:
 
     def power(self, name: str) -> str:
         """Return the power state of the host ``name``: ``On`` or ``Off``. Raises `LabError` if it does not exist."""
-        time.sleep(read_faults(self.lab, name).delay_s)
+        time.sleep(read_faults(self.lab, name).delay_s)  # the injected fault of a slow BMC
         return "On" if self._says_on(find_machine(self.lab, name)) else "Off"
 
     def reset(self, name: str, order: str) -> None:
@@ -55,7 +55,7 @@ class Hosts:
         host that is off, and `KeyError` for an unknown type.
         """
         faults = read_faults(self.lab, name)
-        time.sleep(faults.delay_s)
+        time.sleep(faults.delay_s)  # the injected fault of a slow BMC
         if faults.reset_fails:
             raise Broken("the power controller does not respond (injected fault)")
         machine, carry_out = find_machine(self.lab, name), self._orders[order]

@@ -195,7 +195,7 @@ class LogReader:
             self._read(whole)
         else:
             self._rest += rest
-        if len(self._rest) > OUTPUT_CAP_BYTES:  # A progress bar is one endless line, of which only the end is kept.
+        if len(self._rest) > OUTPUT_CAP_BYTES:  # A progress bar is one endless line; only its end is kept.
             del self._rest[:-4096]
         return Progress(self._running, self._what(self._running), self._last, self._retry, self._waits)
 

@@ -25,7 +25,7 @@ ENDED, INTERRUPTED, CRASHED, RUNNING = "ended", "interrupted", "crashed", "runni
 IDENTIFIERS = frozenset({"kind", "host", "at", "result", "verb", "hosts", "place", "began", "version", "how"})
 
 
-#: types of temporary events, of which only the outcome is recorded
+#: types of temporary events; only their outcome is recorded
 _NOT_RECORDED = (events.Waiting, events.RoleProgress)
 
 

@@ -131,8 +131,8 @@ def watch(every: str, once: Callable[[], tuple[int, RenderableType]]) -> int:
                 status, shown = once()
                 head = f"{time.strftime('%H:%M:%S')}, repeated every {shown_limit(period_s)}; press Ctrl-C to stop"
                 live.update(Group(Text(head, style="dim"), shown), refresh=True)
-                # `--watch` pauses here without waiting for a condition, and Ctrl-C ends the pause at once
-                time.sleep(max(0.0, period_s - (time.monotonic() - began)))
+                pause_s = max(0.0, period_s - (time.monotonic() - began))
+                time.sleep(pause_s)  # `--watch` repeats by the clock and waits for no condition; Ctrl-C ends the pause
     except KeyboardInterrupt:
         if shown is None:
             raise

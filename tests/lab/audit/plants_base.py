@@ -41,7 +41,8 @@ name=linux-headers-6.99.0-planted version=1; {DEB}
 printf '%s\n' '#!/bin/sh' 'set -e' 'echo "Autoinstall of module planted/2.4.1 for kernel 6.99.0-planted (x86_64)"' \
 'echo "Running the pre_build script...(bad exit status: 1)"' \
 'echo "Autoinstall on 6.99.0-planted failed for module(s) planted(1)."' 'exit 1' >"$work/DEBIAN/postinst"
-chmod 755 "$work/DEBIAN/postinst"; dpkg-deb --build "$work" "$work.deb"; dpkg --install "$work.deb" || true
+chmod 755 "$work/DEBIAN/postinst"; dpkg-deb --build "$work" "$work.deb"
+dpkg --install "$work.deb" || true  # planted to fail
 """
 
 #: Leftovers of apt when it rejects a downloaded Release file.
@@ -103,7 +104,7 @@ import fcntl, time
 file = open('/var/lib/dpkg/lock-frontend', 'a')
 fcntl.lockf(file, fcntl.LOCK_EX)
 open('/run/planted', 'w')
-time.sleep(3600)"
+time.sleep(3600)  # holds the lock until the host is taken down"
 until [ -e /run/planted ]; do sleep 0.05; done
 awk '{ print $1 + 1500, $2 }' /proc/uptime >/run/planted
 mount --bind /run/planted /proc/uptime

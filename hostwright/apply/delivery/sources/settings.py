@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """A range of TCP ports, of which a file server uses one free port. ``0`` means any free port."""
+    """A range of TCP ports. A file server uses one free port of it. ``0`` means any free port."""
 
     first: int = 0
     last: int = 0
