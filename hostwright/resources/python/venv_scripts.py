@@ -19,7 +19,6 @@ _PIP_FLAGS = "--disable-pip-version-check --no-input --progress-bar off --no-cac
 #: Options override directories in pip.conf, because pip ignores an empty variable.
 _PIP_HERE = "PIP_USER=0 PIP_REQUIRE_VIRTUALENV=0 PIP_DRY_RUN=0 PIP_NO_DEPS=0"
 _COMPILERS = 8  #: maximum number of processes that compile at a time (our choice). All processes write to one disk.
-_DEEPEST = 50  #: maximum depth of directories to compile. Before Python 3.9, the default is 10.
 
 
 def create_script(recipe: Recipe, interpreter: str) -> str:
@@ -141,7 +140,7 @@ def _fill(recipe: Recipe, wheels: str, names: tuple[str, ...]) -> str:
 def compile_script(recipe: Recipe) -> str:
     """Script that compiles the modules of a venv in several processes, with the same result as pip's."""
     values = {"python": f"{recipe.home}/bin/python", "site": _site(recipe)}
-    return sh_file(__file__, "sh/venv_compiled.sh", **values, most=_COMPILERS, deepest=_DEEPEST).rstrip("\n")
+    return sh_file(__file__, "sh/venv_compiled.sh", **values, most=_COMPILERS).rstrip("\n")
 
 
 def write_constraints(recipe: Recipe) -> str:

@@ -1,4 +1,4 @@
-"""Packages installed into a venv are compiled, by several processes if the host allows it."""
+"""Packages installed into a venv are compiled, by a process for each processor."""
 
 from __future__ import annotations
 
@@ -37,11 +37,6 @@ def compiled(site: Path, python: str) -> list[str]:
 
 def test_all_that_can_be_compiled_is_and_a_file_for_another_python_fails_nothing(site: Path) -> None:
     assert compiled(site, f'exec {sys.executable} "$@"') == ["low", "top"]
-
-
-def test_where_several_processes_cannot_be_had_one_does_it(site: Path) -> None:
-    refusing = f'for word do [ "$word" != -j ] || exit 1; done; exec {sys.executable} "$@"'
-    assert compiled(site, refusing) == ["low", "top"]
 
 
 def test_an_interpreter_that_compiles_nothing_fails_nothing(site: Path) -> None:
