@@ -124,17 +124,13 @@ def install_script(
     """
     flags = "--no-install-recommends --allow-change-held-packages"
     flags += (" --allow-downgrades" if downgrade else "") + (" --reinstall" if reinstall else "")
-    values = {"apt_options": APT_OPTIONS, "flags": flags, "guard": guard, "source": source, "installed": INSTALLED}
-    values |= {"mirrored": " ".join(map(host_path, mirrored)), "unsynced": UNSYNCED}
-    lines = [
-        LISTS + ABOUT_UNSYNCED + sh_file(__file__, "sh/install.sh", **values),
-        f"{rehearse or 'prepare'} {words(packages)}",
-    ]
-    if rehearse:
-        return "\n".join(lines)
+    named = names or packages
+    fits = sh_file(__file__, "sh/fits.sh", packages=named, guard=guard, installed=INSTALLED)
     if not reinstall:
-        lines.append(note_installed(names or packages))
-    return "\n".join([*lines, "bring " + words(packages)])
+        fits += note_installed(named)
+    values = {"apt_options": APT_OPTIONS, "flags": flags, "source": source, "fits": fits, "unsynced": UNSYNCED}
+    install = sh_file(__file__, "sh/install.sh", **values, mirrored=" ".join(map(host_path, mirrored)))
+    return f"{LISTS}{ABOUT_UNSYNCED}{install}{rehearse or 'bring'} {words(packages)}"
 
 
 @dataclass(frozen=True, slots=True)

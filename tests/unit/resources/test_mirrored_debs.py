@@ -13,7 +13,7 @@ from hostwright.resources.packages.packages import install_script
 from hostwright.stack.stack import Artifact
 from hostwright.stack.store.hostcache import CACHE
 from tests.unit.support.aptroot import AptRoot, deb, installed, repository, served
-from tests.unit.support.shell import run
+from tests.unit.support.shell import program, run
 
 WORKED_IN = Path("/var/tmp")  # noqa: S108 - where the step makes its own directory, by mktemp
 
@@ -110,9 +110,15 @@ def test_a_package_is_unpacked_again_from_its_file(apt: AptRoot, tmp_path: Path)
 
 
 def test_what_is_to_be_installed_is_noted_before(apt: AptRoot, tmp_path: Path) -> None:
-    note = "/var/lib/hostwright/origin/installed"
-    script = install_script(("tool",), mirrored=(Artifact(name="tool", file="tool.deb", sha256="0" * 64),))
-    assert note in script and script.index("prepare tool") < script.index("note tool") < script.index("bring tool")
+    origin = tmp_path / "origin"
+    origin.mkdir()
+    (origin / "installed").touch()
+    (origin / "unsynced").write_text("another boot\n")  # nothing is added to such a list
+    given = (delivered(tmp_path, deb(tmp_path, "tool")),)
+    program(tmp_path / "bin", "dpkg", f'case "$*" in *--unpack*) cp {origin}/installed {tmp_path}/noted ;; esac')
+    script = install_script(("tool",), mirrored=given).replace(CACHE, str(tmp_path / "cache"))
+    assert run(script, path=tmp_path / "bin", origin=origin).returncode == 0
+    assert (tmp_path / "noted").read_text() == "tool\n"
 
 
 def test_a_file_that_is_damaged_ends_the_step(apt: AptRoot, tmp_path: Path) -> None:

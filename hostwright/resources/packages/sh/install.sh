@@ -1,35 +1,31 @@
 # What installs packages: only what they need decides, whatever else apt cannot fetch. Needs lists.sh and unsynced.sh.
-# prepare WORD...: lists that are stale are fetched once; it ends the step when apt knows no way to install these, when apt
-# would remove a package for their sake that is not in the list $installed of ours, and when apt would install with them
-# one whose name matches $guard.
-# offered WORD...: it ends the step where no source has one of these, whatever they need; lists are fetched once.
-# bring WORD...: installs them; where an archive is no longer at its address, lists are fetched and it is tried again.
+# bring WORD...: installs them. Just before apt starts dpkg, it tells $fits what it is about to do, and does nothing where
+# that may not be. Lists that are stale, and those of an archive that is no longer at its address, are fetched once.
 # dpkg does not wait for the disk after each file, which takes most of its time: everything is written at the end. Until
 # then the packages are in $unsynced, below the id of this boot; mending dpkg unpacks what a crash cut short again.
+# prepare WORD...: it ends the step when apt knows no way to install these, and where that may not be.
+# offered WORD...: it ends the step where no source has one of these, whatever they need; lists are fetched once.
+# $fits: the program fits.sh, for `sh -eu`.
 # $source: the source list that should know them, which is fetched first and alone; may be empty for all of the host's.
 # $mirrored: package files, in directories that are named by their sha256. Where there are some, apt gets a list of these
 # for this step, with $source and no other source of the host, whose lists stay as they are.
-# shellcheck disable=SC2086  # $apt_options, $flags, $mirrored, $only, $keep, $fast, $going and $bad are words
+# shellcheck disable=SC2030,SC2031,SC2086  # functions of the same subshell; options and $mirrored are words
 : "${apt_options:?}"
 : "${flags:?}"
-: "${guard?}"
 : "${source?}"
 : "${mirrored?}"
-: "${installed:?}"
+: "${fits:?}"
 : "${unsynced:?}"
-keep=''
+folder=''
 fast=''
 own=''
 only=''
-fetched=''
 printed=''
 install() {
   DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get $apt_options $only $flags "$@"
 }
 # The files may lie where apt's own user cannot look, and their sums have been checked.
 from_files() {
-  folder=$(mktemp -d /var/tmp/hostwright-packages.XXXXXX)
-  trap 'find "$folder" -delete' EXIT
   mkdir -p "$folder/lists/partial"
   for file in $mirrored; do
     sum=${file%/*}
@@ -75,78 +71,65 @@ offered() {
 alone() {
   simulated=$(install --print-uris download "$@" 2>&1)
 }
-prepare() {
+prepare() (
+  lists_of "$@"
+  [ -n "$mirrored" ] || simulated_at_last "$@"
+  printf '%s\n' "$simulated" | sh -eu "$folder/fits" || exit 1
+)
+lists_of() {
+  folder=$(mktemp -d /var/tmp/hostwright-packages.XXXXXX)
+  trap 'find "$folder" -delete' EXIT
+  printf '%s\n' "$fits" >"$folder/fits"
   if [ -n "$mirrored" ]; then
     from_files "$@"
   elif [ -n "$source" ]; then
     fetch_lists -o "Dir::Etc::SourceList=$source" -o Dir::Etc::SourceParts=/dev/null -o APT::Get::List-Cleanup=0
     own=$failed
   fi
-  if [ -z "$mirrored" ] && ! known "$@"; then
-    all_lists
-    known "$@" || unknown "$@"
-  fi
-  going=$(printf '%s\n' "$simulated" | sed -n 's/^Remv \([^ ]*\).*/\1/p')
-  [ -n "$going" ] || keep=--no-remove
-  going=$(printf '%s\n' "$going" | grep -vxF -e "$(cat "$installed" 2>/dev/null)" || true)
-  [ -z "$going" ] || { echo "hostwright: error: to install $*, apt would remove" $going; exit 1; }
-  moving "$@"
-  [ -n "$guard" ] || return 0
-  bad=$(printf '%s\n' "$simulated" | sed -n 's/^Inst \([^ ]*\).*/\1/p' | grep -E -e "$guard" || true)
-  if [ -n "$bad" ]; then echo "hostwright: apt would also install:" $bad; exit 1; fi
 }
-# Installed packages that get another version for the sake of these words are named, and one that somebody holds is not
-# moved: our own flag for held packages is for the words themselves.
-moving() {
-  moved=$(printf '%s\n' "$simulated" | sed -n '/ local-deb /!s/^Inst \([^ ]*\) \[\([^]]*\)\] (\([^ ]*\) .*/\1 \2 → \3/p' |
-    while read -r name old arrow new; do
-      for word; do [ "${word%%=*}" != "$name" ] || continue 2; done
-      [ "$old" = "$new" ] || echo "$name $old $arrow $new"
-    done)
-  [ -n "$moved" ] || return 0
-  held=$(apt-mark showhold | grep -vxF -e "$(cat "$installed" 2>/dev/null)" || true)
-  held=$(printf '%s\n' "$moved" | while read -r name rest; do
-    if printf '%s\n' "$held" | grep -qxF -e "$name"; then echo "$name ($rest)"; fi
-  done)
-  if [ -n "$held" ]; then
-    echo "hostwright: error: to install $*, apt would change packages that are on hold on this host:" $held
-    echo "hostwright: error: they stay as they are; apt-mark unhold NAME on the host lets them change"
-    exit 1
-  fi
-  printf '%s\n' "$moved" | sed "s/^/hostwright: note: installed with them, as they need it: /"
+simulated_at_last() {
+  known "$@" && return 0
+  all_lists
+  known "$@" || unknown "$@"
 }
 all_lists() {
   fetched=yes
   fetch_lists
 }
-bring() {
+bring() (
+  lists_of "$@"
   # else what is in the list was not mended yet, or no record is kept of this host
+  list=-
   if ! stopped && [ -d "${unsynced%/*}" ]; then
-    read -r boot </proc/sys/kernel/random/boot_id
-    {
-      sed 1d "$unsynced" 2>/dev/null || true  # most often there is none
-      printf '%s\n' "$simulated" | sed -n 's/^Inst \([^ ]*\).*/\1/p'
-    } | sort -u | sed "1i $boot" >"$unsynced.new"
-    sync "$unsynced.new"
-    mv -f "$unsynced.new" "$unsynced"
-    sync "${unsynced%/*}"
+    list=$unsynced
     fast='-o Dpkg::Options::=--force-unsafe-io'
   fi
-  status=0
-  brought "$@" || status=$?
+  # The options of a hook are those of its first word: no other hook begins with this one.
+  printf '%s\n' 'DPkg::Tools::Options::exec::Version "3";' \
+    "DPkg::Pre-Install-Pkgs:: \"exec sh -eu $folder/fits $list\";" >"$folder/hook"
+  fetched=$mirrored
+  # apt reports success where it has no file to install a package again from.
+  case " $flags:$mirrored" in *' --reinstall:') simulated_at_last "$@" ;; esac
+  if brought "$@"; then status=0; else status=$?; fi
   [ -z "$fast" ] || synced
-  return "$status"
-}
+  exit "$status"
+)
 brought() {
-  if install $keep $fast install "$@"; then notes; return 0; fi
-  can_download "$@" && return 100
-  if [ -z "$fetched" ] && [ -z "$mirrored" ]; then
+  done_by_apt "$@" && return 0
+  if [ -z "$fetched" ]; then
+    if known "$@" && can_download "$@"; then return 100; fi
     all_lists
-    if install $keep $fast install "$@"; then notes; return 0; fi
-    can_download "$@" && return 100
+    known "$@" || unknown "$@"
+    done_by_apt "$@" && return 0
   fi
+  can_download "$@" && return 100
   printf '%s\n' "$downloaded" | sed -n 's/^E: Failed to fetch /hostwright: error: apt could not fetch /p' | head -n 3
   return 100
+}
+done_by_apt() {
+  if install -c "$folder/hook" $fast install "$@"; then notes; return 0; fi
+  [ ! -e "$folder/fits.refused" ] || exit 1
+  return 1
 }
 can_download() {
   downloaded=$(install -o DPkg::Lock::Timeout=0 -d install "$@" 2>&1)

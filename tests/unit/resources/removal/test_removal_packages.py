@@ -191,7 +191,7 @@ def test_whatever_installs_packages_writes_them_down_first() -> None:
     ):
         (change,) = changes_of(resource, replies)
         script = change.steps[0].script
-        assert script.index(f"\nnote {name}\n") < script.index(install), resource
+        assert script.index(f"\nnote {name}") < script.index(install), resource
 
 
 def test_what_was_there_before_stays_and_is_held_and_marked_as_before() -> None:
