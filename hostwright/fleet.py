@@ -74,13 +74,11 @@ __all__ = ["Fleet", "Listener", "Request", "RunResults", "TargetHost", "Targets"
 
 
 class _Knowledge(Knowledge):
-    """The failure rules, settings and records of a site, in addition to its stacks and roles.
-
-    The methods import their modules late, because the hundred failure rules are needed only after a failure.
+    """The failure rules, settings and records of a site. The methods import their modules late, because the modules are
+    needed only after a failure.
     """
 
     def check_variables(self, host: Host) -> None:
-        """Check the variables of ``host`` that changes and rebuilds use. Raises ``InputErrors`` if any is invalid."""
         mistakes = Mistakes()
         for read in (read_file_settings, read_hooks, read_reboot_timeout, read_signing, read_means):
             with mistakes:
@@ -88,13 +86,11 @@ class _Knowledge(Knowledge):
         mistakes.refuse()
 
     def check_failures(self, roster: Roster) -> None:
-        """Check the site's own failure rules. Raises ``InputErrors`` with every invalid rule."""
         from hostwright.audit.failures import catalogue
 
         catalogue(roster.roles).check()
 
     def named_sets(self, roster: Roster, pattern: str) -> Mapping[str, Iterable[str]]:
-        """Return the hosts of each ``@`` term in ``pattern`` that names an outcome of runs or a status of audits."""
         if "@" not in pattern:
             return {}
         from hostwright.audit.history import sets_of
@@ -103,7 +99,6 @@ class _Knowledge(Knowledge):
         return sets_of(pattern, state_root(), roster.path, names)
 
     def fitting(self, roster: Roster, facts: HostFacts) -> tuple[Stack, ...]:
-        """Return the stacks that fit a host with ``facts``, the best first."""
         from hostwright.plan.stacks.fits import fits
         from hostwright.plan.stacks.listing import list_stacks
         from hostwright.stack.ages import day_of
@@ -113,7 +108,6 @@ class _Knowledge(Knowledge):
         return tuple(stacks[one.stack] for one in found if one.fits)
 
     def explain(self, roster: Roster, output: str) -> Finding | None:
-        """Return the known problem that ``output`` of a failed command matches; ``None`` if it matches none."""
         from hostwright.audit.failures import catalogue
 
         return catalogue(roster.roles).explained(output)
@@ -121,16 +115,11 @@ class _Knowledge(Knowledge):
     def examine(
         self, target: TargetHost, shell: RootShell, units: Sequence[str] = (), clean: Callable[[str], str] = str
     ) -> Examination:
-        """Check the host of ``target`` for known problems, and read the journals of the systemd ``units``.
-
-        ``clean`` masks secrets in texts. An error of the host is part of the result.
-        """
         from hostwright.audit.auditing import examine
 
         return examine(target, shell, units, clean)
 
     def retry_rules(self, roster: Roster) -> tuple[RetryRule, ...]:
-        """Return the rules by which a host decides whether to retry a failed step."""
         from hostwright.audit.failures import catalogue
 
         return catalogue(roster.roles).retry_rules
@@ -139,9 +128,9 @@ class _Knowledge(Knowledge):
 class Fleet(Roster):
     """An inventory with its stacks and roles, and all operations on its hosts.
 
-    ``targets`` checks all variables of the selected hosts before any host is contacted. In its pattern, ``@failed``
-    selects hosts by their outcome in the last run on this inventory, and ``@drifted`` by the status of their last
-    audit. Methods share these arguments:
+    ``targets`` checks all variables of the selected hosts before any host is contacted. In a pattern for ``targets``,
+    ``@failed`` selects hosts by their outcome in the last run on this inventory, and ``@drifted`` by the status of
+    their last audit. Methods share these arguments:
 
     - ``password``: the sudo password for all hosts; without it, the password of each host in the inventory.
     - ``ask``: called once before any host is changed; it raises an error to refuse. Each host is then changed exactly
@@ -177,7 +166,6 @@ class Fleet(Roster):
         view: View = NO_VIEW,
         files: Mapping[str, Path] | None = None,
     ) -> Run:
-        """Return a new run of ``verb`` that has not started."""
         request = self.request_of(targets, request)
         return Run(verb, self, targets, Connections(password), request, view, files or {})
 
@@ -200,12 +188,12 @@ class Fleet(Roster):
         password: Secret | None = None,
         view: View = NO_VIEW,
     ) -> RunResults[Outcome]:
-        """Install its stack on each host of ``targets``.
+        """Install the stack of each host in ``targets``.
 
         ``saved`` has plans by host, to apply exactly as shown: a host that has changed since then is not changed and
-        counts as failed. Other hosts are planned now. With ``request.prove``, the proofs of that level run on each host
-        that is as desired; a host whose proofs do not pass counts as failed. With ``request.executor``, workers of a
-        Dask cluster connect to the hosts.
+        counts as failed. With ``request.prove``, the proofs of that level run on each host that is as desired; a host
+        whose proofs do not pass counts as failed. With ``request.executor``, workers of a Dask cluster connect to the
+        hosts.
         """
         from hostwright.apply.executors.choosing import executor_for
         from hostwright.apply.rollout.applying import apply_goal
@@ -222,8 +210,8 @@ class Fleet(Roster):
         """Return the ID of a provision run to continue, and a request for its unfinished hosts.
 
         ``run`` is an ID; the default is the last run with unfinished hosts. The run's options replace defaults in
-        ``request``. Workers of a cluster that still work on its hosts are stopped, and their records are added to its
-        journal.
+        ``request``. Workers of a cluster that still work on the run's hosts are stopped, and their records are added to
+        the run's journal.
         """
         from hostwright.apply.executors.choosing import take_over_left
         from hostwright.apply.journal.selecting import resumable
@@ -258,7 +246,7 @@ class Fleet(Roster):
     def ways_back(self, targets: Targets, to: str = "") -> Results[WayBack]:
         """Find the release to which ``rollback`` can return each host. Changes nothing.
 
-        By default, this is the last verified release that differs from the inventory's stack. ``to`` names another
+        By default, it is the last verified release that differs from the inventory's stack. ``to`` names another
         release by stack, or by the beginning of its date or digest.
         """
         from hostwright.apply.rollout.rollback import ways_back
@@ -314,7 +302,9 @@ class Fleet(Roster):
         password: Secret | None = None,
         view: View = NO_VIEW,
     ) -> Auditor:
-        """Return an auditor for repeated audits of the same hosts. Each call of its ``audit()`` stores the results."""
+        """Return an auditor for repeated audits of the same hosts. Each call of the auditor's method ``audit`` stores
+        the results.
+        """
         from hostwright.audit.auditor import AuditOptions, Auditor
 
         return Auditor(self, targets, options or AuditOptions(), password=password, view=view)
@@ -393,7 +383,8 @@ class Fleet(Roster):
 
         Before any host is changed, ``decided`` receives all decisions, and ``ask`` asks for consent to everything
         beyond repair. Raises ``InputError`` if a new operating system may be needed without ``ask`` and without
-        ``request.yes``. With ``request.prove``, a host returns to service only after its proofs of that level pass.
+        ``request.yes``. With ``request.prove``, a host returns to service only after it has passed the proofs of that
+        level.
         """
         from hostwright.rebuild.run import rebuild
 
@@ -429,15 +420,16 @@ class Fleet(Roster):
     ) -> Adoption:
         """Write a stack file for each group of equal hosts that Hostwright did not provision. Changes no host.
 
-        Each file extends the nearest stack. ``name`` is the name of a single new stack, by default derived. ``replace``
-        allows overwriting an existing file.
+        ``name`` is the name of a single new stack, by default derived. ``replace`` allows overwriting an existing file.
         """
         from hostwright.audit.adopting import adopt
 
         return adopt(self, targets, Connections(password), name=name, replace_file=replace)
 
     def read_advisories(self, folder: Path) -> Read:
-        """Read the security bulletins (CSAF) in ``folder``, and store the minimum versions that they require."""
+        """Read the security bulletins (CSAF) in ``folder``, and store the minimum versions that the
+        bulletins require.
+        """
         from hostwright.plan.stacks.advisories import keep_bulletins
 
         return keep_bulletins(self, folder)
@@ -454,10 +446,10 @@ class Fleet(Roster):
     ) -> tuple[Mirrored, ...]:
         """Fetch the files of ``stack``, or of the stacks of all hosts, to this machine.
 
-        Files are taken from ``source`` if it has them, else from their URLs. They are also copied to the directory
-        ``to``, for a machine without a network. Wheels are fetched for the Python versions ``pythons``, and packages of
-        distributions as ``search`` defines; both default to each host's last audit. Raises ``ArtifactError`` with all
-        failures, after the other files have been fetched.
+        Files are taken from ``source`` if available there, else from their URLs. The files are also copied to the
+        directory ``to``, for a machine without a network. Wheels are fetched for the Python versions ``pythons``, and
+        packages of distributions as ``search`` defines; both default to each host's last audit. Raises
+        ``ArtifactError`` with all failures, after the other files have been fetched.
         """
         from hostwright.audit.history import FactStore
         from hostwright.plan.stacks.files import mirror
@@ -473,7 +465,9 @@ class Fleet(Roster):
     def power(
         self, targets: Targets, order: Order, *, password: Secret | None = None, view: View = NO_VIEW
     ) -> RunResults[Powered]:
-        """Power hosts on, off or off and on through their BMCs, or read their power states (``Order("status")``)."""
+        """Switch hosts on or off or power-cycle them through their BMCs, or read their power states
+        (``Order("status")``).
+        """
         from hostwright.rebuild.orders import power
 
         return power(self._run("power", targets, password=password, view=view), order)

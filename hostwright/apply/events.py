@@ -12,9 +12,8 @@ from hostwright.plan.model import Facts, Plan, RoleResult
 
 @dataclass(frozen=True, slots=True)
 class EventOrigin:
-    """The worker that recorded an event, if another process recorded it.
-
-    The event is number ``number`` of ``attempt``, one attempt of the worker at the host.
+    """The worker that recorded an event in another process. The event has the number ``number`` in ``attempt``, the
+    worker's attempt at the host.
     """
 
     worker: str
@@ -96,7 +95,9 @@ class RoleStarted(Event):
 
 @dataclass(frozen=True, slots=True)
 class Attached(Event):
-    """The run waits for a job of an earlier run on the host. ``run`` is that run; ``operator`` started it."""
+    """The run waits for a job of an earlier run on the host. ``run`` is the ID of the earlier run; ``operator`` is the
+    user who started it.
+    """
 
     role: str
     steps: int
@@ -107,7 +108,9 @@ class Attached(Event):
 
 @dataclass(frozen=True, slots=True)
 class Retrying(Event):
-    """The step ``what`` failed with a transient error. Its ``number``-th retry starts after ``wait_s`` seconds."""
+    """The step ``what`` failed with a transient error. Retry number ``number`` of the step starts after ``wait_s``
+    seconds.
+    """
 
     what: str
     number: int
@@ -156,7 +159,9 @@ class Note(Event):
 
 @dataclass(frozen=True, slots=True)
 class Explained(Event):
-    """Known problems (``findings``) that explain a failure: ``what`` names the failed check, ``why`` describes it."""
+    """Known problems (``findings``) that explain a failure. ``what`` names the failed check; ``why`` describes the
+    failure.
+    """
 
     what: str
     why: str

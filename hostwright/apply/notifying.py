@@ -49,10 +49,10 @@ def secrets_of(command: str) -> set[Secret]:
 
 
 class Notifier:
-    """Runs ``command``, the ``--notify`` command, for one run. Call the object with each event, then call ``end``.
+    """Runs ``command``, the ``--notify`` command, for one run. Call the object with each event, from any thread, and
+    then call ``end``.
 
-    Any thread may call it. The command runs in ``folder``. If the command failed, ``warn`` receives a message after the
-    end of the run.
+    The command runs in ``folder``. If the command fails, ``warn`` receives a message after the end of the run.
     """
 
     def __init__(
@@ -121,7 +121,6 @@ class Notifier:
         }
 
     def _text(self, counts: Mapping[str, int], failed: list[dict[str, str]], ending: Mapping[str, Any]) -> str:
-        """Return the message about the run for chats and mails: a summary line, and a line for each failed host."""
         header = self._header
         counted = ", ".join(f"{number} {result}" for result, number in counts.items())
         how = f", {ending['how']} with status {ending['status']}" if ending else ", and goes on"
@@ -142,7 +141,6 @@ class Notifier:
             self._warn(trouble)
 
     def _told(self, document: Mapping[str, Any]) -> str:
-        """Run the command with ``document`` as JSON on its input. Return an error message; empty on success."""
         try:
             given = json.dumps(document).encode("ascii")
             ended = run_here(self._command, {}, TIMEOUT_S, stdin=given, folder=self._folder)

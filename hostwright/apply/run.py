@@ -137,7 +137,9 @@ class Consent:
 
 
 def again(verb: str, run: str) -> str:
-    """Return the command that continues a run of ``verb``. ``run`` is its ID; empty if the run was not recorded."""
+    """Return the command that continues a run of ``verb``. ``run`` is the ID of the run; empty if the run was not
+    recorded.
+    """
     return str(Command("provision", resume=run)) if verb == "provision" and run else THE_SAME
 
 
@@ -260,7 +262,9 @@ class Run:
             yield
 
     def end(self, results: Results[T], status: int, **how: str) -> RunResults[T]:
-        """Record the end of the run with ``status`` (``Journal.end``), and return its results."""
+        """Record the end of the run with the exit status ``status``, and return the results of the run. ``how`` is as
+        in ``Journal.end``.
+        """
         if self.journal is not None:
             self.journal.end(status, sentence=results.stopped_because, **how)
         return RunResults(self.record, results, status)
@@ -270,7 +274,7 @@ class Run:
         return self.silence.hosts() if self.silence is not None else frozenset()
 
     def stop(self) -> None:
-        """Start no further jobs, and emit a note. Current file transfers stop; the next run resumes them."""
+        """Start no further jobs, and emit a note. Current file transfers stop; the next run resumes these transfers."""
         self.stopping.set()
         self.emit(Note("", STOPPING % self.again))
         if self.handout is not None:
@@ -279,7 +283,8 @@ class Run:
     def refuse(self, name: str) -> None:
         """Raise an error if the host ``name`` must not be changed.
 
-        Raises ``Locked`` if this machine has a lock for the host, and the host's own error if it was not planned.
+        Raises ``Locked`` if this machine has a lock for the host. If the host could not be planned, raises the host's
+        own error.
         """
         if name in self.consent.errors:
             raise self.consent.errors[name]
@@ -292,7 +297,7 @@ class Run:
         return locks.holder(self.id, name, datetime.now(UTC), owner)
 
     def locate(self, artifact: Artifact) -> Path:
-        """Return the path of the file ``artifact`` on this machine. Raises ``ArtifactError`` if it is missing."""
+        """Return the path of the file ``artifact`` on this machine. Raises ``ArtifactError`` if the file is missing."""
         return self.files.get(artifact.name) or self.roster.store.locate(artifact)
 
     def explain(self, output: str) -> Finding | None:

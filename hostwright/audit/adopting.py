@@ -64,8 +64,6 @@ class Adoption:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """The result of reading one host: its software and draft stack, or the name of the stack in its release record."""
-
     host: str
     found: HostFound | None = None
     draft: StackDraft | None = None
@@ -78,8 +76,8 @@ def adopt(
     """Read the hosts ``targets``, and write one stack file into the site for each group of equal hosts.
 
     ``name`` is the name of the new stack; by default, it is made of the names of the nearest stack and the first host.
-    Raises ``InputError`` if ``name`` is invalid or given for several stacks. Also raises it if a file exists, unless
-    ``replace_file`` is set.
+    Raises ``InputError`` if ``name`` is invalid or given for several stacks. Raises ``InputError`` also if a file
+    exists, unless ``replace_file`` is set.
     """
     if name and not safe_stack_name(name):
         raise InputError(f"{name!r:.80} is not a valid stack name; use letters, digits, '.', '_' and '-'", "--name")
@@ -127,7 +125,7 @@ def _read_each(roster: Roster, targets: Targets, connections: Connections) -> Re
 
 
 def _made(roster: Roster, members: Sequence[_Read], name: str) -> AdoptedStack:
-    """Create the stack of the equal hosts ``members``, without writing it. Raises ``HostError`` if it is invalid."""
+    """Create the stack of equal hosts without writing it. Raises ``HostError`` if the stack is invalid."""
     first = members[0]
     if first.draft is None or first.found is None:
         raise TypeError("only hosts with a draft are grouped")
@@ -147,10 +145,7 @@ def _made(roster: Roster, members: Sequence[_Read], name: str) -> AdoptedStack:
 
 
 def _loaded(roster: Roster, name: str, text: str, host: str) -> Stack:
-    """Validate ``text``, the content of a new stack file, before it is written.
-
-    Raises ``HostError`` if it is invalid.
-    """
+    """Validate ``text``, the content of a new stack file. Raises ``HostError`` if it is invalid."""
     with tempfile.TemporaryDirectory(prefix="hostwright-adopt-") as folder:
         (Path(folder) / f"{name}.yml").write_text(text, "utf-8")
         try:
@@ -160,9 +155,8 @@ def _loaded(roster: Roster, name: str, text: str, host: str) -> Stack:
 
 
 def _write(made: Sequence[AdoptedStack], *, replace_file: bool) -> None:
-    """Write the files of all stacks in ``made``.
-
-    If any file exists and ``replace_file`` is not set, raise ``InputError`` and write none.
+    """Write the files of all stacks in ``made``. Raises ``InputError``, and writes none, if a file exists and
+    ``replace_file`` is not set.
     """
     files = [(one.file, one.text) for one in made if one.file]
     _refuse_existing([file for file, _ in files], replace_file=replace_file)

@@ -43,7 +43,8 @@ class HostAudited(Event):
 def audit_host(
     target: TargetHost, connect: Connect, *, sudo: bool = True, known: KnownHardware = NOTHING_KNOWN
 ) -> tuple[HostAudit, Facts | None]:
-    """Audit the host ``target``; return the result, and the facts (answers to probes) from which it was computed.
+    """Audit the host ``target``. Return the result, and the facts (answers to probes) from which the result was
+    computed.
 
     ``known`` is the hardware that earlier audits found. A host that could not be read has the status ``unread`` and no
     facts. Raises ``Stopped`` if the operator stops the audit.
@@ -62,7 +63,7 @@ def audit_host(
 def examine(
     target: TargetHost, shell: RootShell, units: Sequence[str] = (), clean: Callable[[str], str] = str
 ) -> Examination:
-    """After a failed step, search the host ``target`` for known failures, and read the journals of ``units``.
+    """Search the host ``target`` for known failures after a failed step, and read the journals of ``units``.
 
     ``clean`` masks secrets in findings and journals.
     """
@@ -100,12 +101,12 @@ def judged(target: TargetHost, facts: Facts, at: datetime, known: KnownHardware 
 def fleet_audit(
     hosts: Iterable[HostAudit], *, inventory: str, began: datetime, took_s: float = 0.0, offline: bool = False
 ) -> FleetAudit:
-    """Combine the audits of single hosts into one audit of the fleet, which also compares the hosts."""
+    """Combine the audits of single hosts into one audit of the fleet, and compare the hosts."""
     audited = tuple(hosts)
     at = began.isoformat(timespec="seconds")
     return FleetAudit(at, inventory, audited, spreads(audited), round(took_s, 3), offline)
 
 
 def now() -> datetime:
-    """The current time in UTC."""
+    """Return the current time in UTC."""
     return datetime.now(UTC)

@@ -64,7 +64,7 @@ class Auditor:
 
     @property
     def treatments(self) -> Mapping[str, Treatment]:
-        """How a rebuild of a host treats each known failure, by the name of the failure's rule."""
+        """The treatment of each known failure in a rebuild of a host, by the name of the failure's rule."""
         return catalogue(self._roster.roles).treatments
 
     def audit(self) -> AuditResult:
@@ -88,7 +88,7 @@ class Auditor:
     def sboms(self, audit: FleetAudit) -> Iterator[tuple[str, str]]:
         """Yield each host that ``audit`` read, with its SBOM (list of software) as CycloneDX JSON.
 
-        If an SBOM cannot be created, a warning is printed and the host is skipped.
+        If an SBOM cannot be created, warn and skip the host.
         """
         from hostwright.audit.sbom.contents import sbom_of
 
@@ -145,7 +145,6 @@ class Auditor:
         return audit
 
     def _stored(self) -> list[HostAudit]:
-        """Audit the hosts again by the stored facts of their last audits (``--offline``)."""
         hosts, known = [], self.memory.hardware()
         for target in self.targets:
             stored, before = self.memory.facts(target.name), known.get(target.name, NOTHING_KNOWN)

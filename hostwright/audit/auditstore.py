@@ -38,7 +38,7 @@ class AuditStore:
 
     @cached_property
     def _redactor(self) -> Redactor:
-        """The object that masks secrets. Creating it is slow: it searches all variables of the fleet."""
+        """The object that masks secrets. Its creation is slow, because it searches all variables of the fleet."""
         return Redactor({*secrets_in(self._hosts.values(), self._targets), *self._secrets})
 
     @cached_property
@@ -79,22 +79,22 @@ class AuditStore:
         self._attempt(lambda: self._facts.keep(self._inventory, host, at, facts, self._redactor))
 
     def facts(self, host: str) -> tuple[Facts, datetime] | None:
-        """The facts of the last audit of ``host``, and the time when they were read; ``None`` without an audit.
+        """Return the facts of the last audit of ``host``, and the time when they were read; ``None`` without an audit.
 
         Raises ``InputError`` if the file with the facts is damaged.
         """
         return self._facts.load(self._inventory, host)
 
     def ages(self) -> Ages:
-        """The times at which current statuses and problems began; empty if the history cannot be read."""
+        """Return the times at which current statuses and problems began; empty if the history cannot be read."""
         return self._attempt(lambda: self._history.ages(self._inventory)) or {}
 
     def hardware(self) -> Mapping[str, KnownHardware]:
-        """The hardware that audits of the last 30 days found, by host; empty if the history cannot be read."""
+        """Return the hardware that audits of the last 30 days found, by host; empty if the history cannot be read."""
         return self._attempt(lambda: self._history.hardware(self._inventory)) or {}
 
     def trend(self) -> Sequence[TrendPoint]:
-        """The number of hosts by status and by value of each reading, one point per day with an audit.
+        """Return the number of hosts by status and by value of each reading, one point per day with an audit.
 
         Empty if the history cannot be read.
         """

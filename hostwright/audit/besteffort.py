@@ -1,4 +1,4 @@
-"""Access to files that a command does not need: if one cannot be read or written, the command continues."""
+"""Access to files that a command can do without. If such a file cannot be read or written, the command continues."""
 
 from __future__ import annotations
 

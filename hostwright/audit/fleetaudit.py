@@ -37,11 +37,11 @@ WORST_FIRST: tuple[LayerStatus, ...] = ("failing", "drift", "differs", "intent",
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One value that was read on a host. ``have`` is empty if the host does not have it.
+    """One value that was read on a host. ``have`` is empty if the host does not have the value.
 
-    ``want`` is the value in the stack. If it is ``None``, the value is compared between hosts with equal ``among``: a
-    kernel, for example, between hosts with the same distribution. ``found`` marks installed software, whoever installed
-    it.
+    ``want`` is the value in the stack. If ``want`` is ``None``, the value is compared between hosts with equal
+    ``among``, such as kernels between hosts with the same distribution. ``found`` marks installed software, even if
+    Hostwright did not install it.
     """
 
     layer: str
@@ -146,7 +146,8 @@ class ValueSpread:
 
 @dataclass(frozen=True, slots=True)
 class FleetAudit:
-    """One audit of many hosts. ``at`` is the time when it began (UTC, ISO 8601), ``took_s`` its duration.
+    """One audit of many hosts. ``at`` is the time when the audit began (UTC, ISO 8601); ``took_s`` is the duration in
+    seconds.
 
     ``offline`` marks an audit of stored facts, which contacted no host.
     """
@@ -166,12 +167,12 @@ class FleetAudit:
 
 
 def have_several_stacks(hosts: Iterable[HostAudit]) -> bool:
-    """Whether the ``hosts`` have different stacks, so that a report must name each host's stack."""
+    """Return whether the ``hosts`` have different stacks, so that a report must name each host's stack."""
     return len({host.stack for host in hosts}) > 1
 
 
 def worst(statuses: Iterable[LayerStatus]) -> Status:
-    """The worst of the ``statuses`` of a host's layers, which is the status of the host."""
+    """Return the worst of the ``statuses`` of a host's layers, which is the status of the host."""
     present = set(statuses)
     for status in WORST_FIRST:
         if status in present and status != "warning":

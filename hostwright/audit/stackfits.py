@@ -15,7 +15,7 @@ from hostwright.stack.ages import day_of
 
 
 def fitting_stacks(roster: Roster, targets: Targets, connections: Connections, *, ask: bool) -> Results[HostFits]:
-    """For each host, the stacks that fit it, the best first; for a host that could not be read, the error.
+    """Return the stacks that fit each host, the best first, or the error of a host that could not be read.
 
     With ``ask``, hosts are probed even if facts of their last audit are stored.
     """

@@ -41,7 +41,7 @@ def change(
     goal: Goal = AS_WANTED,
     again: Command | None = None,
 ) -> int:
-    """Change the hosts of ``targets`` with ``run``, and show the results. Returns the exit status.
+    """Change the hosts of ``targets`` with ``run``, and show the results. Return the exit status.
 
     ``run`` is a method of ``fleet`` that accepts ``ask``, ``password`` and ``view``. With ``--check``, only show the
     plan for ``goal``, and the command ``again`` that applies this plan (default: ``verb`` without options).
@@ -81,10 +81,10 @@ def show_plan(
     brief: bool = False,
     then: Command = PROVISION,
 ) -> int:
-    """Probe the hosts of ``targets``, and print the changes that lead to ``goal``. Returns the exit status.
+    """Probe the hosts of ``targets``, and print the changes that lead to ``goal``. Return the exit status.
 
-    ``out`` is the file in which the plans are saved; empty: do not save them. ``brief`` omits the details of each
-    layer. ``then`` is the command that applies the plans, printed at the end.
+    ``out`` is the file in which the plans are saved; if it is empty, they are not saved. ``brief`` omits the details of
+    each layer. ``then`` is the command that applies the plans, printed at the end.
     """
     if out:
         from hostwright.apply.journal.redaction import Redactor, secrets_in
@@ -120,7 +120,7 @@ def show_plan(
 
 
 def saved_plans(fleet: Fleet, targets: Targets, file: str) -> Mapping[str, Plan]:
-    """Load the plans that ``plan --out`` saved in ``file``: host → plan.
+    """Load the plans that ``plan --out`` saved in ``file``, as host → plan.
 
     Verifies signatures if the site requires them.
     """

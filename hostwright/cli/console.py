@@ -28,13 +28,13 @@ _GAP = "  "
 #: character that replaces each unbreakable character while a text is wrapped
 _LETTER = "x"
 _MOST_PER_COLUMN = 4  #: maximum number of characters per terminal column. Combining marks take no column.
-#: Yellow is unreadable on a light background. This brown has a contrast of 4.7 with white and 4.5 with black.
+#: brown in place of yellow, which is unreadable on a light background. The contrast is 4.7 with white, 4.5 with black.
 THEME = Theme({"yellow": "color(130)", "bold yellow": "bold color(130)"})
 OUTPUT = "│"  #: prefix of each output line of a remote program
 
 
 class Hanging(Text):
-    """Text that gets a hanging indent if it is longer than the terminal is wide.
+    """Text that gets a hanging indent if it is wider than the terminal.
 
     Without the indent, a long text from one host could look like the output of another host.
     """
@@ -55,8 +55,8 @@ class Hanging(Text):
         return lines
 
     def hang(self, line: Text, width: int, whole: Iterable[str] = ()) -> Iterator[Text]:
-        """Yield the parts of ``line``, which is wider than ``width``. A text in ``whole`` is divided only if it is
-        itself too wide.
+        """Yield the parts of ``line``, which is wider than ``width``. A text in ``whole`` is divided only if the text
+        alone is too wide.
         """
         indent, deeper = _indents(line, width)
         text = line[indent:]
@@ -70,10 +70,6 @@ class Hanging(Text):
 
 
 def _breaks(plain: str, width: int) -> Iterator[int]:
-    """Yield the positions at which ``plain`` is broken into lines of ``width`` columns.
-
-    Breaks are between words, else after commas and slashes, else anywhere.
-    """
     start = 0
     while start < len(plain):
         window = chop_cells(plain[start : start + _MOST_PER_COLUMN * width], width)[0]
@@ -91,15 +87,15 @@ def _indents(line: Text, width: int) -> tuple[int, int]:
 
 
 class Listed(Hanging):
-    """A line of several parts, such as counts of hosts by result. It is broken only after commas and colons."""
+    """A line of several parts, such as counts of hosts by result. The line is broken only after commas and colons."""
 
     def hang(self, line: Text, width: int, whole: Iterable[str] = ()) -> Iterator[Text]:
-        """Break ``line`` only after its commas and colons."""
+        """Break ``line`` only after commas and colons."""
         return super().hang(line, width, [*whole, *re.split(r"[:,] ", line.plain)])
 
 
 def with_sums(shown: Group) -> Group:
-    """Return the group ``shown`` with its last line, the counts of hosts by result, as ``Listed``."""
+    """Return ``shown`` with its last line as a ``Listed``. This line has the counts of hosts by result."""
     *parts, last = shown.renderables
     return Group(*parts, Listed.of(last) if isinstance(last, Text) else last)
 
@@ -239,7 +235,9 @@ class Adviser(Console):
 
 
 def make_console(*, stderr: bool = False) -> Console:
-    """Return a new console for standard output, or for standard error. Outside a terminal, its width is unlimited."""
+    """Return a new console for standard output, or for standard error. Outside a terminal, the width of the console is
+    unlimited.
+    """
     return Adviser(stderr=stderr)
 
 

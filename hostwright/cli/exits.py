@@ -61,7 +61,7 @@ def run(verb: Callable[[], int]) -> int:
 
 
 def nobody_reads() -> int:
-    """Discard all further output, because its reader (such as ``head``) has closed the pipe; return the exit status.
+    """Discard all further output, because the reader (such as ``head``) has closed the pipe; return the exit status.
 
     Otherwise Python's flush at exit would fail.
     """
@@ -100,9 +100,8 @@ def _terminable() -> Iterator[None]:
 
 @contextmanager
 def _heard_no_more(presses: int = 100) -> Iterator[None]:
-    """Ignore Ctrl-C while the results of an interrupted verb are printed.
-
-    After ``presses`` presses, Ctrl-C works again, because the output may never end.
+    """Ignore Ctrl-C while the results of an interrupted verb are printed. After ``presses`` presses, Ctrl-C works
+    again, because the output may never end.
     """
     heard = 0
 

@@ -27,7 +27,8 @@ from hostwright.plan.roles.site import Site
 
 
 def open_fleet(request: Request, *, mistakes: Mistakes | None = None) -> Fleet:
-    """Load the inventory of ``request`` with the variables of the command line, and print notes about its files.
+    """Load the inventory of ``request`` with the variables of the command line, and print notes about the inventory's
+    files.
 
     If ``mistakes`` is given, collect mistakes in the inventory there, and print no notes.
     """
@@ -51,8 +52,8 @@ def roles_here() -> tuple[Role, ...]:
 
 
 def refuse_strangers(fleet: Fleet) -> None:
-    """With ``--strict``, raise ``InputErrors`` for every mistake in the inventory. For verbs that do not
-    select hosts.
+    """With ``--strict``, raise ``InputErrors`` for every mistake in the inventory. Use it in verbs that do not select
+    hosts.
     """
     if fleet.request.strict and fleet.inventory.hosts:
         fleet.targets("all")
@@ -82,10 +83,8 @@ def targets_of(fleet: Fleet, request: Request, *, outside: bool = False) -> Targ
 
 
 def _roles(fleet: Fleet, text: str) -> list[str]:
-    """Return the roles in ``text``, the value of ``--roles``, without those after ``!``.
-
-    If all terms begin with ``!``, return all other roles. Raises ``InputError`` if no role remains or a term with ``!``
-    is unknown.
+    """Return the roles in the value of ``--roles``, without those after ``!``. If all terms begin with ``!``, return
+    all other roles. Raises ``InputError`` if no role remains or a term with ``!`` is unknown.
     """
     known = [role.name for role in fleet.roles]
     given = [name.strip() for name in text.split(",") if name.strip()]
@@ -128,9 +127,8 @@ def outside_of(fleet: Fleet, hosts: Iterable[Host]) -> tuple[str, ...]:
 
 
 def _inside(fleet: Fleet, pattern: str) -> str:
-    """Return ``pattern`` without the hosts that the site's settings exclude from stacks.
-
-    Raises ``InputError`` if the pattern names such a host, or if no host remains.
+    """Return ``pattern`` without the hosts that the site's settings exclude from stacks. Raises ``InputError`` if the
+    pattern names such a host, or if no host remains.
     """
     chosen = fleet.select(pattern, usable=False)
     outside = outside_of(fleet, chosen)
@@ -167,7 +165,6 @@ def hosts_at_once(request: Request) -> int:
 
 
 def _vault_passwords(request: Request) -> Iterator[Secret]:
-    """Yield the passwords for Ansible Vault, from options, Ansible's environment variable or ``ansible.cfg``."""
     if file := request.vault_password_file or os.environ.get("ANSIBLE_VAULT_PASSWORD_FILE", ""):
         yield password_of(file)
     elif not request.ask_vault_password:
@@ -186,7 +183,6 @@ def _configured_passwords() -> list[Path]:
 
 
 def _typed(prompt: str, option: str, without: str) -> Secret:
-    """Prompt for the password that ``option`` requests. ``without`` is the advice in the error without a terminal."""
     with warnings.catch_warnings():
         # getpass would only print this warning, and echo the password
         warnings.simplefilter("error", getpass.GetPassWarning)

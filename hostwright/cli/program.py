@@ -74,9 +74,7 @@ class Hostwright(Program):
         super().parse_collection()
 
     def _verbs(self) -> Collection:
-        """Return the standard verbs and the verbs of the site. For help and completion, the site's code is
-        only parsed.
-        """
+        """Return the verbs of Hostwright and of the site. For help and completion, the site's code is only parsed."""
         from hostwright.common.errors import InputError
         from hostwright.common.input.ownership import NotTrusted
         from hostwright.plan.roles.site import VARIABLE, Site
@@ -222,7 +220,6 @@ def _mistakes() -> Iterator[None]:
 
 
 def _named(words: Sequence[str]) -> str:
-    """Return the value of ``--site`` in ``words``, before or after the verb; empty without this option."""
     ours = [*takewhile(lambda word: word != "--", words), ""]
     for word, after in pairwise(ours):
         option, sign, value = word.partition("=")

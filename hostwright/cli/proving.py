@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def verify_and_prove(fleet: Fleet, targets: Targets, request: Request, level: Level) -> int:
-    """Verify the hosts of ``targets``, then run proofs of ``level`` in a second run. Returns the worse exit status."""
+    """Verify the hosts of ``targets``, then run proofs of ``level`` in a second run. Return the worse exit status."""
     from hostwright.prove.proving import ProveOptions, check_names
     from hostwright.prove.reports.document import document
     from hostwright.prove.reports.table import show_proofs
@@ -56,8 +56,8 @@ def verify_and_prove(fleet: Fleet, targets: Targets, request: Request, level: Le
 
 
 def show_proved(proved: Proved, targets: Targets, request: Request, *, quiet: bool) -> None:
-    """Print the results of proofs and the next commands. ``quiet``: print no table, because a report uses
-    the output.
+    """Print the results of proofs and the next commands. With ``quiet``, print no table, because a report uses the
+    output.
     """
     from hostwright.prove.reports.document import document
     from hostwright.prove.reports.table import show_proofs

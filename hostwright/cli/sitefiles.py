@@ -41,7 +41,7 @@ Keep it in a repository of its own: git init, git add ., git commit."""
 
 
 def make_site(directory: str, stack: str = "") -> None:
-    """Create a site in ``directory``, whose hosts get ``stack``. Without ``stack``, prompt for one at a terminal.
+    """Create a site in ``directory`` for hosts with ``stack``. Without ``stack``, prompt for a stack at a terminal.
 
     Raises ``InputError``, before writing, if a file of the site exists or the stack is unknown.
     """
@@ -74,7 +74,6 @@ def _standard_stack(name: str) -> str:
 
 
 def _asked_stack() -> str:
-    """Return the stack that the operator types; empty for the default stack, or without a terminal."""
     if not can_ask():
         return ""
     default = default_stack([STANDARD / "stacks"])
@@ -121,9 +120,10 @@ def _write(target: Path, source: Path) -> None:
 
 
 def write_schemas(root: Path, roles: Sequence[Role]) -> list[Path]:
-    """Write the schemas for files of the site at ``root`` to its folder ``.schemas``, and return their paths.
+    """Write the schemas for files of the site at ``root`` to the site's folder ``.schemas``. Return the paths of the
+    schemas.
 
-    Raises ``InputError`` if they cannot be written.
+    Raises ``InputError`` if a schema cannot be written.
     """
     written = []
     for name, made in schemas.written(roles).items():

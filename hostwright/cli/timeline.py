@@ -24,7 +24,7 @@ TIMELINE = "--timeline"
 
 
 def check_timeline(request: Request) -> None:
-    """Raise ``InputError`` if the file of ``--timeline`` cannot be written. Called before a run."""
+    """Raise ``InputError`` if the file of ``--timeline`` cannot be written. Call this before a run."""
     file = request.timeline
     if not file:
         return
@@ -36,8 +36,6 @@ def check_timeline(request: Request) -> None:
 
 
 class _Begun(View):
-    """A run's display that stores the ID of the run and calls the display ``view``."""
-
     def __init__(self, view: View):
         self._view, self.warn = view, view.warn  # type: ignore[method-assign]
         self.run = ""
@@ -49,7 +47,8 @@ class _Begun(View):
 
 @contextmanager
 def drawn(file: str, view: View) -> Iterator[View]:
-    """Yield a display of a run that calls ``view``. After the run, even a failed one, write its HTML page to ``file``.
+    """Yield a display of a run that calls ``view``. After the run, even a failed one, write the HTML page of the run to
+    ``file``.
 
     Without ``file``, write no page.
     """

@@ -16,7 +16,8 @@ PROGRAMS = ("invoke ", "hostwright ")
 
 @dataclass(frozen=True, slots=True, init=False)
 class Command:
-    """A command line: verb, arguments, options (``True``: an option without a value), words ``behind`` ``--``.
+    """A command line: verb, arguments, options, and the words after ``--`` (``behind``). The value ``True`` stands for
+    an option without a value.
 
     >>> print(Command("power", "cycle", hosts="gpu[01-03]", boot="disk"))
     `invoke power cycle --hosts 'gpu[01-03]' --boot disk`
@@ -30,7 +31,7 @@ class Command:
     behind: tuple[str, ...]
 
     def __init__(self, verb: str, *words: str, behind: tuple[str, ...] = (), **options: object) -> None:
-        """Options have their Python names (``no_reboot``, ``from_``). Empty and ``False`` options are omitted."""
+        """``options`` have Python names (``no_reboot``, ``from_``). Empty and ``False`` options are omitted."""
         given = tuple(
             (name.strip("_").replace("_", "-"), value if value is True else str(value))
             for name, value in options.items()

@@ -90,7 +90,7 @@ def led(lead: str, failed: Command) -> Command | None:
 class InputError(HostwrightError):
     """A mistake of a user in an inventory, stack or option. No host was changed.
 
-    ``where`` is ``file:line`` or the name of an option. It precedes ``sentence`` in the message.
+    ``where`` is ``file:line`` or the name of an option. In the message, ``where`` precedes ``sentence``.
     """
 
     exit_status = BAD_INPUT
@@ -176,7 +176,7 @@ class HostError(HostwrightError):
 class Unreachable(HostError):
     """No SSH session to the host could be opened: name resolution, connection, host key, login or timeout.
 
-    ``passing``: a retry may succeed, because the connection was refused, reset or lost.
+    ``passing`` means that a retry may succeed, because the connection was refused, reset or lost.
     """
 
     def __init__(self, host: str, message: str, *, passing: bool = False, lead: str | None = None):
@@ -231,7 +231,7 @@ class Stopped(HostError):
 
 
 class ExecutorLost(Stopped):
-    """The process that worked on the host has failed, and none is left to replace it. ``because`` is the cause."""
+    """The process that worked on the host has failed, and no other process can replace it. ``because`` is the cause."""
 
     def __init__(self, host: str, because: str, then: str):
         super().__init__(host, f"{because}; {then}")
@@ -240,10 +240,10 @@ class ExecutorLost(Stopped):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A known problem that was recognised on a host. ``evidence`` is the output of the host that shows it.
+    """A known problem that was recognised on a host. ``evidence`` is the output of the host that shows the problem.
 
-    ``grave``: work on the host fails or will fail; otherwise the problem is a warning. ``provision``: ``invoke
-    provision`` fixes the problem. ``link`` is the command that explains the problem.
+    ``grave`` means that work on the host fails or will fail; otherwise the problem is a warning. ``provision`` means
+    that ``invoke provision`` fixes the problem. ``link`` is the command that explains the problem.
     """
 
     rule: str
@@ -258,7 +258,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class UnitJournal:
-    """The last log lines of the systemd ``unit``: the unit ``named`` in an error, or a failed dependency of it.
+    """The last log lines of the systemd ``unit``: the unit ``named`` in an error, or a failed dependency of that unit.
 
     ``last`` is the last output of the program that the unit runs.
     """
@@ -273,8 +273,8 @@ class UnitJournal:
 class Examination:
     """The result of checking a host for known problems after a failure.
 
-    ``sentence`` lists the checks that were made and those that were not possible. ``journals`` are the logs of the
-    systemd units that the failure names.
+    ``sentence`` lists the checks that were made, and the checks that were not possible. ``journals`` are the logs of
+    the systemd units that the failure names.
     """
 
     findings: tuple[Finding, ...]

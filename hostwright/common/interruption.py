@@ -1,4 +1,4 @@
-"""The message that is printed after Ctrl-C, which reports the work done until then."""
+"""The message after Ctrl-C, which reports the work that was done before."""
 
 from __future__ import annotations
 

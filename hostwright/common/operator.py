@@ -43,7 +43,7 @@ def process_start(pid: int) -> str:
     """Return the start time of process ``pid`` as text for comparison.
 
     The text is empty if the process has ended or the time is unknown. Process ids are reused, but an id together with a
-    start time is unique. The unit is 0.01 s on Linux (/proc), and seconds on other systems (ps(1)).
+    start time is unique.
     """
     return _start_in_proc(pid) if _PROC.is_dir() else _start_by_ps(pid)
 
@@ -74,7 +74,7 @@ def _start_by_ps(pid: int) -> str:
 
 
 def pid_alive(pid: int, started: str) -> bool:
-    """Whether the process ``pid`` is alive and started at ``started``, a result of ``process_start``.
+    """Return whether the process ``pid`` is alive and started at ``started``, a result of ``process_start``.
 
     If the system reports no start times, any process with this id counts as alive, which is the safer mistake.
     """

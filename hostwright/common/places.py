@@ -95,7 +95,7 @@ def facts_file(host: str, when: str) -> str:
 
 
 def is_shared(folder: Path) -> bool:
-    """Whether ``folder`` is shared with its group (mode 2770)."""
+    """Return whether ``folder`` is shared with its group (mode 2770)."""
     try:
         mode = folder.stat().st_mode
     except OSError:
@@ -104,14 +104,17 @@ def is_shared(folder: Path) -> bool:
 
 
 def file_mode(folder: Path) -> int:
-    """Return the mode for a new file in ``folder``: readable by the group if it is shared, else only by this user."""
+    """Return the mode for a new file in ``folder``: readable by the group if the folder is shared, else only by this
+    user.
+    """
     return SHARED_FILE if is_shared(folder) else PRIVATE_FILE
 
 
 def make_folder(folder: Path, *, exist_ok: bool = True) -> None:
-    """Create the directory ``folder`` and its missing parents. Inside a shared directory, they are shared too.
+    """Create the directory ``folder`` and its missing parents. Inside a shared directory, new directories are shared,
+    too.
 
-    Raises ``OSError`` if one of them cannot be created.
+    Raises ``OSError`` if a directory cannot be created.
     """
     for place in (*reversed(folder.parents), folder):
         if place == folder or not place.exists():
@@ -129,8 +132,8 @@ def write_whole(path: Path, content: bytes, mode: int | None = None) -> None:
     """Write ``content`` to ``path`` atomically, by renaming a temporary file in the same directory.
 
     The file gets exactly ``mode``, regardless of the umask; the default is the result of ``file_mode``. If the path is
-    not a regular file (``/dev/stdout``, a pipe, a link), the content is written to it directly. Raises ``OSError`` if
-    the file cannot be written.
+    not a regular file (``/dev/stdout``, a pipe, a link), the content is written directly. Raises ``OSError`` if the
+    file cannot be written.
     """
     if path.is_symlink() or (path.exists() and not path.is_file()):
         path.write_bytes(content)
@@ -167,7 +170,7 @@ def plain_name(name: str) -> str:
 
 
 def to_blame(error: OSError) -> bool:
-    """Whether the cause of ``error`` is this machine (space, permissions, limits) rather than a wrong path."""
+    """Return whether the cause of ``error`` is this machine (space, permissions, limits) rather than a wrong path."""
     return error.errno in _CURES.keys() - {errno.EISDIR, errno.ENOTDIR, errno.ENOENT}
 
 

@@ -43,8 +43,8 @@ def sh_file(module: str, file: str, /, **values: object) -> str:
     """Return the text of the shell file ``file`` next to a module, preceded by assignments of ``values``.
 
     ``module`` is the module's ``__file__``. The shell file declares each value with ``: "${path:?}"``, or with ``:
-    "${mark?}"`` if the value may be empty. The comment at the beginning of the file is removed. A tuple or list becomes
-    one value of quoted shell words, for use with ``eval "set -- $names"``.
+    "${mark?}"`` if the value may be empty. A tuple or list becomes one value of quoted shell words, for use with ``eval
+    "set -- $names"``.
 
     Raises ``ValueError`` if the values differ from the declarations, or if a required value is empty.
 
@@ -68,7 +68,6 @@ def sh_file(module: str, file: str, /, **values: object) -> str:
 
 @cache
 def _read(path: str) -> str:
-    """Return the text of a shell file, without the comment at the beginning."""
     lines = Path(path).read_text("utf-8").splitlines(keepends=True)
     head = next((number for number, line in enumerate(lines) if not line.startswith("#")), len(lines))
     return "".join(lines[head:])

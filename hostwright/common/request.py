@@ -1,7 +1,8 @@
 """The options of one call of a Hostwright verb.
 
-The journal of a run stores these options as a request, and ``--resume`` changes a stored one. Each field declares name,
-type, default and help text once, for Invoke's options, the reference page, ``hostwright.toml`` and shell completion.
+The journal of a run stores these options as a request, and ``--resume`` changes a stored request. Each field declares
+name, type, default and help text once, for Invoke's options, the reference page, ``hostwright.toml`` and shell
+completion.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class Option:
     help: str
     default: Any
     group: str = ""  #: name of a group of options that several verbs share
-    #: where a user can change the default of the option
+    #: places in which a user can change the default of the option
     settable: Literal["everywhere", "environment", "never"] = "everywhere"
     #: whether the value is a path. In ``hostwright.toml``, a relative path starts at the directory of that file.
     is_path: bool = False
@@ -206,7 +207,7 @@ class Request:
         return {key: value for key, _, value in pairs}
 
     def recorded(self, **more: object) -> dict[str, Any]:
-        """Return the given options that the journal stores, and those in ``more``, as JSON values."""
+        """Return the given options that the journal stores, and the options in ``more``, as JSON values."""
         given = {name: getattr(self, name) for name, each in OPTIONS.items() if each.recorded}
         values = {**given, "var": list(self.var), **self.own, **more}
         return {name: value for name, value in values.items() if value not in ("", None, False, [])}

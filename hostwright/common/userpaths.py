@@ -14,7 +14,7 @@ STDOUT = "-"  #: file name for standard output
 def expanded(text: str | Path) -> Path:
     """Expand ``~`` and ``~user`` in the path ``text``.
 
-    The name of an unknown user is not expanded, for which pathlib would raise ``RuntimeError``.
+    The name of an unknown user is not expanded; pathlib would raise ``RuntimeError`` instead.
     """
     return Path(os.path.expanduser(text))  # noqa: PTH111 - see above
 

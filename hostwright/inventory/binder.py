@@ -81,7 +81,6 @@ def _stranger(name: str, value: Value, roles: Mapping[str, type], flat: frozense
 
 
 def _misspelt(name: str, value: Value) -> str | None:
-    """Return the variable of no role, such as ``stack``, that the user probably meant with ``name``; else ``None``."""
     if not name.startswith(OURS):
         meant = nearest(name, SHARED, _SHARED_ALIKE)
         return meant if name not in SHARED and isinstance(value.value, (str, int, float)) else None
@@ -104,7 +103,6 @@ def _kind(value: Any) -> str:
 
 
 def _misspelt_role(name: str, value: Value, roles: Mapping[str, type]) -> str | None:
-    """Return the role that ``name`` misspells, if ``value`` is a mapping with a variable of the role; else ``None``."""
     if not isinstance(value.value, dict):
         return None
     role = nearest(name, roles)
@@ -154,7 +152,6 @@ class Binder:
         return self._bound[key]
 
     def _key(self, role: str, host: Host, layers: Sequence[Mapping[str, Written]]) -> Hashable:
-        """Return a cache key for the variables of ``role``, which is equal for hosts with equal definitions."""
         parts: list[Hashable] = []
         for number, layer in enumerate(layers):
             for name, value in layer.get(role, ()):
@@ -165,7 +162,6 @@ class Binder:
         return tuple(parts)
 
     def _written(self, layer: VariableLayer) -> Mapping[str, Written]:
-        """Return role → variables that ``layer`` defines. Layers of groups are cached, since many hosts share them."""
         if layer.level == HOST_LEVEL:
             return dict(self._by_role(layer)) if layer.values else {}
         key = Same(layer.values)

@@ -96,7 +96,9 @@ def own_variables(host: Host, roles: Mapping[str, type]) -> dict[str, Value]:
 
 
 def is_mapping_of(valid: Iterable[str], mapping: Mapping[str, Any]) -> bool:
-    """Whether ``mapping``, found under a role's name, belongs to the role: a key is or resembles a ``valid`` name."""
+    """Return whether ``mapping``, found under a role's name, belongs to the role: a key is or resembles a ``valid``
+    name.
+    """
     names = list(valid)
     return not mapping or any(key in names or nearest(key, names, _SLIP) for key in mapping)
 
@@ -107,9 +109,8 @@ def names_of(cls: type) -> list[str]:
 
 
 def _take_commands(cls: type, role: str, host_name: str, given: dict[str, Value]) -> list[InputError]:
-    """In ``given``, replace each command that prints a secret by a ``PrintedSecret``.
-
-    Returns a mistake for each invalid command.
+    """In ``given``, replace each command that prints a secret by a ``PrintedSecret``. Return a mistake for each invalid
+    command.
     """
     mistakes = []
     for name in secret_names(cls):
@@ -138,7 +139,6 @@ def own_names(host: Host) -> frozenset[str]:
 def _of_layer(
     role: str, layer: VariableLayer, own: frozenset[str], mistakes: list[InputError], valid: Collection[str]
 ) -> Iterator[tuple[str, Value]]:
-    """Yield the variables of ``role`` in ``layer``: first those in the role's mapping, then flat ones."""
     prefix = f"{role}_"
     ours = role.startswith(OURS)
     seen: dict[str, Value] = {}
@@ -183,7 +183,9 @@ def _not_a_mapping(role: str, value: Value) -> InputError:
 
 
 def _unknown(cls: type, role: str, given: dict[str, Value]) -> list[InputError]:
-    """Remove variables with unknown names or undecryptable values from ``given``; return a mistake for each."""
+    """Remove variables with unknown names or undecryptable values from ``given``. Return a mistake for each removed
+    variable.
+    """
     mistakes = []
     valid = names_at(cls, ())
     for name, value in list(given.items()):
@@ -225,7 +227,6 @@ def _origin(given: Mapping[str, Value], way: Where) -> Origin | None:
 
 
 def _default(cls: type, key: str) -> Value:
-    """Return the default of the variable ``key``. Its position is the line of the definition of ``cls``."""
     field = next((field for field in dataclasses.fields(cls) if field.name == key), None)
     if field is None:
         raise InputError(f"{unknown_name(key, names_at(cls, ()))}", cls.__name__)

@@ -112,9 +112,8 @@ class Connection:
         return PrintedSecret(command, self._name, name)
 
     def _password(self, name: str, field: str) -> Secret | None:
-        """Return the password in the variable ``name``; ``None`` if only Ansible can read it.
-
-        In this case, a note asks the operator to enter the password at a prompt.
+        """Return the password in the variable ``name``. If only Ansible can read the variable, return ``None``, and ask
+        the operator in a note to enter the password at a prompt.
         """
         value = self._vars[name]
         if value.value is None:
@@ -183,7 +182,6 @@ class Connection:
 
 
 def _options(words: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield the options in the words of an ssh command line as pairs: name as in ssh_config, and value."""
     names = {"-J": "ProxyJump", "-p": "Port", "-i": "IdentityFile", "-l": "User"}
     rest = iter(words)
     for word in rest:
@@ -245,7 +243,7 @@ def _text(value: Any) -> str:
 
 
 def _name(value: Any) -> str:
-    """Check and return ``value``, an address or a login name. A blank at its beginning or end is an error."""
+    """Check and return ``value``, an address or a login name. A blank at the beginning or end is an error."""
     text = _text(value)
     if text != text.strip():
         raise _Bad(f"found {describe(value)}, which begins or ends with a blank")
@@ -295,7 +293,6 @@ def _command(value: Any) -> str:
 
 
 def _way(value: Any) -> str:
-    """Convert the name of an Ansible connection plugin to ``ssh`` or ``local``."""
     plugin = value
     for collection in ("ansible.builtin.", "ansible.legacy."):
         plugin = str(plugin).removeprefix(collection)
@@ -321,7 +318,6 @@ def _sudo(value: Any) -> str:
 
 
 def _program(value: Any) -> str | None:
-    """Check and return the absolute path of sudo; ``None`` for the plain word ``sudo``."""
     text = _text(value)
     if text != "sudo" and (not _PROGRAM.fullmatch(text) or {".", ".."} & set(text.split("/"))):
         raise _Bad(f"found {describe(value)}, expected sudo's absolute path such as /opt/sudo/bin/sudo")

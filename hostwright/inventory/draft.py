@@ -38,8 +38,8 @@ class GroupDraft:
 class Draft:
     """The contents of all inventory files that were read.
 
-    ``mentioned`` are groups that some file uses, ``defined`` those that a file defines. ``errors`` make whole files
-    invalid; mistakes in ``of_groups`` and ``of_hosts`` affect only these groups and hosts. ``vault`` decrypts values.
+    ``mentioned`` are groups that a file uses; ``defined`` are groups that a file defines. ``errors`` make whole files
+    invalid; mistakes in ``of_groups`` and ``of_hosts`` affect only these groups and hosts.
     """
 
     groups: dict[str, GroupDraft] = field(default_factory=lambda: {ALL: GroupDraft()})
@@ -55,7 +55,9 @@ class Draft:
     vault: Vault = field(default_factory=Vault)
 
     def trial(self) -> Draft:
-        """Return an empty draft with the same ``vault``, into which one more file can be read before it is absorbed."""
+        """Return an empty draft with the same ``vault``, for reading one more file before ``absorb`` adds
+        the contents.
+        """
         return Draft(vault=self.vault)
 
     def fail(self, origin: Origin, message: str) -> None:
@@ -70,12 +72,12 @@ class Draft:
         return self.groups.setdefault(name, GroupDraft())
 
     def mention(self, name: str, origin: Origin) -> GroupDraft:
-        """Return the group ``name``, which a file uses at ``origin``. Some file must also define the group."""
+        """Return the group ``name``, which a file uses at ``origin``. Another entry must also define the group."""
         self.mentioned.setdefault(name, origin)
         return self.groups.setdefault(name, GroupDraft())
 
     def add_hosts(self, group: GroupDraft, pattern: str, values: Values, origin: Origin) -> None:
-        """Add to ``group`` the hosts to which ``pattern`` expands. Each of them gets the variables ``values``."""
+        """Add to ``group`` the hosts to which ``pattern`` expands. Each host gets the variables ``values``."""
         try:
             names, port = expand(pattern)
         except ValueError as error:
@@ -92,7 +94,7 @@ class Draft:
                 layers.append(values)
 
     def absorb(self, other: Draft) -> None:
-        """Append the contents of the draft ``other`` to this one."""
+        """Append the contents of the draft ``other`` to this draft."""
         for name, group in other.groups.items():
             mine = self.groups.setdefault(name, GroupDraft())
             mine.hosts |= group.hosts
@@ -110,12 +112,12 @@ class Draft:
 
 
 def named_like_a_secret(name: str) -> bool:
-    """Whether the variable ``name`` is probably a password, judging by its name."""
+    """Return whether the variable ``name`` is probably a password, judging by its name."""
     return _SECRET.search(name) is not None
 
 
 def concealed(name: str, value: Any, is_secret: Callable[[str], bool] = named_like_a_secret) -> Any:
-    """Wrap each text or number in ``value`` in ``Secret`` if ``is_secret`` is true for its name.
+    """Wrap each text or number in ``value`` in ``Secret`` if ``is_secret(name)`` is true.
 
     For a value inside a mapping, the names of the mappings around it count as well.
     """

@@ -33,8 +33,8 @@ def load(
     alphabetical order. A file that cannot be read is an ``InputError`` if it is the only one, else a note. A mistake in
     ``host_vars/`` or ``group_vars/`` affects only the hosts of that file.
 
-    ``tell`` receives messages while a slow inventory program runs. ``vault`` decrypts encrypted values. ``root`` is the
-    directory with the ``ansible.cfg`` that defines ignored files; by default, the directory of the inventory.
+    ``tell`` receives messages while a slow inventory program runs. ``root`` is the directory with the ``ansible.cfg``
+    that defines ignored files; by default, the directory of the inventory.
     """
     draft = Draft(vault=vault or Vault())
     with _collector_resting():
@@ -72,7 +72,8 @@ def load_site(
 ) -> Inventory:
     """Read the inventory of a site from ``folder``.
 
-    If it has no hosts, the inventory that the site's ``ansible.cfg`` names is read instead, and a note reports this.
+    If ``folder`` has no hosts, the inventory that the site's ``ansible.cfg`` names is read instead, and a note reports
+    this.
     """
     inventory: Inventory | None = None
     root = folder.parent
@@ -97,7 +98,9 @@ def _has_files(folder: Path, root: Path) -> bool:
 
 
 def _read(file: Path, trial: Draft, failed: list[InputError], tell: Callable[[str], None]) -> bool:
-    """Read ``file`` into the draft ``trial``, and add mistakes to ``failed``. ``False``: only Ansible can read it."""
+    """Read ``file`` into the draft ``trial``, and add mistakes to ``failed``. Return ``False`` if only Ansible can read
+    the file.
+    """
     try:
         return read_file(file, trial, tell)
     except InputErrors as error:
@@ -118,9 +121,8 @@ def _through_ansible(
 
 
 def _settle(draft: Draft, failed: list[InputError], *, only: bool) -> None:
-    """Report the files that could not be read, as Ansible does.
-
-    They are errors if no other file has hosts (``only``: no other file exists), else notes.
+    """Report the files that could not be read, as Ansible does. They are errors if no other file has hosts, else notes.
+    ``only`` means that no other file exists.
     """
     undefined = [
         InputError(f"unknown group {name!r}; {suggestion(name, draft.defined)}", origin.exact)
@@ -150,10 +152,7 @@ def _files(source: Path, root: Path | None) -> list[Path]:
 
 @contextmanager
 def _collector_resting() -> Iterator[None]:
-    """Pause Python's garbage collector in the block, since it would double the time to read 10,000 hosts.
-
-    Reading them creates many values, but no garbage.
-    """
+    """Pause Python's garbage collector in the block, because collections would double the time to read 10,000 hosts."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -37,8 +37,6 @@ SECRETS = "hostwright_secrets"
 
 @dataclass(frozen=True, slots=True)
 class _Ancestry:
-    """A set of groups and their merged variables, which all hosts in exactly these groups share."""
-
     groups: tuple[str, ...]
     layers: tuple[VariableLayer, ...]
     vars: Mapping[str, Value]
@@ -92,10 +90,6 @@ def _concealed(name: str, value: Value, secrets: Set[str]) -> Value:
 
 
 def _members(draft: Draft) -> dict[str, tuple[str, ...]]:
-    """Return group → its hosts in Ansible's order: the group's own, then those of its children, level by level.
-
-    The order defines the host that ``GROUP[0]`` selects.
-    """
     below = {child for group in draft.groups.values() for child in group.children}
     children = {name: list(group.children) for name, group in draft.groups.items()}
     tops = [name for name in draft.groups if name not in below and name not in (ALL, UNGROUPED)]
@@ -115,7 +109,6 @@ def _members(draft: Draft) -> dict[str, tuple[str, ...]]:
 
 
 def _depths(draft: Draft) -> dict[str, int]:
-    """Return group → length of the longest path to it from ``all``. A cycle of groups is recorded as a mistake."""
     parents: dict[str, set[str]] = {name: set() for name in draft.groups}
     for name, group in draft.groups.items():
         for child in group.children:
@@ -132,7 +125,6 @@ def _depths(draft: Draft) -> dict[str, int]:
 
 
 def _direct_groups(draft: Draft) -> dict[str, tuple[str, ...]]:
-    """Return host → groups that list the host directly; ``ungrouped`` if only ``all`` lists it."""
     direct: dict[str, list[str]] = {name: [] for name in draft.hosts}
     for name, group in draft.groups.items():
         if name not in (ALL, UNGROUPED):
@@ -147,8 +139,6 @@ def _direct_groups(draft: Draft) -> dict[str, tuple[str, ...]]:
 
 
 class _Tree:
-    """The tree of groups, which finds a host's groups at all levels, with their merged variables."""
-
     def __init__(self, draft: Draft, depths: dict[str, int]):
         self._draft = draft
         depths.setdefault(UNGROUPED, 1)
@@ -195,7 +185,6 @@ def _merged(layers: Iterable[VariableLayer]) -> dict[str, Value]:
 
 
 def _joined(ancestry: _Ancestry, own: Iterable[Mapping[str, Value]], strongest: VariableLayer | None) -> _Ancestry:
-    """Return a host's groups and merged variables. ``own`` overrides ``ancestry``, and ``strongest`` overrides both."""
     layers = tuple(VariableLayer(HOST_LEVEL, values) for values in own)
     layers += (strongest,) if strongest else ()
     return _Ancestry(ancestry.groups, ancestry.layers + layers, {**ancestry.vars, **_merged(layers)})

@@ -43,8 +43,8 @@ def select(
     """Return the hosts that ``pattern`` selects, in the inventory's order.
 
     ``named_sets`` are sets of hosts for ``@`` terms, such as ``failed`` of the last run. Raises ``InputError`` for an
-    unknown name and for an empty selection. With ``usable``, also raises it for hosts with mistakes, and if several of
-    the hosts are this machine.
+    unknown name and for an empty selection. With ``usable``, raises ``InputError`` also for hosts with mistakes, and if
+    several of the hosts are this machine.
     """
     sets = {name: set(hosts) for name, hosts in (named_sets or {}).items()}
     names = inventory.hosts.keys() | inventory.groups.keys()
@@ -70,9 +70,8 @@ def select(
 
 
 def _refuse_one_machine_twice(hosts: Iterable[Host]) -> None:
-    """Raise ``InputError`` if several of ``hosts`` are this machine.
-
-    Changes to one of them would overwrite those to another.
+    """Raise ``InputError`` if several of ``hosts`` are this machine, because changes to one would overwrite those to
+    another.
     """
     local = [host.name for host in hosts if host.local]
     if len(local) > 1:
@@ -107,7 +106,7 @@ def counted(names: Iterable[str]) -> str:
 
 
 def headed(names: Iterable[str]) -> tuple[str, str]:
-    """Return a heading for the hosts, and a second line with their names if they are too long for the heading.
+    """Return a heading for the hosts, and a second line with the host names if these are too long for the heading.
 
     >>> headed(["gpu01", "gpu02"])
     ('gpu[01-02] (2 hosts)', '')
@@ -122,7 +121,7 @@ def headed(names: Iterable[str]) -> tuple[str, str]:
 
 
 def named_by(inventory: Inventory, pattern: str) -> set[str]:
-    """Return the hosts that ``pattern`` names, without those that it selects by group, set or wildcard."""
+    """Return the hosts that ``pattern`` names, without hosts that are selected by group, set or wildcard."""
     plain = [term for term in terms(pattern, inventory.hosts.keys() | inventory.groups.keys()) if term[0] not in "!&@~"]
     plain = [term for term in plain if not set("*?") & set(term) and term.partition("[")[0] not in inventory.groups]
     return {host for term in plain for host in _matches(inventory, term, {})}
@@ -139,7 +138,6 @@ def terms(pattern: str, names: Iterable[str] = ()) -> list[str]:
 
 
 def _joined(parts: list[str], known: Set[str]) -> list[str]:
-    """Rejoin each ``@SET:RUN``, which was split at the colon, unless ``RUN`` is a host or group in ``known``."""
     found: list[str] = []
     for part in parts:
         whole = f"{found[-1].lstrip('!& ')}:{part}" if found else ""
@@ -194,7 +192,6 @@ def _matches(inventory: Inventory, term: str, sets: Mapping[str, set[str]]) -> s
 
 
 def _named(inventory: Inventory, term: str) -> list[str] | None:
-    """Return the hosts that the name or wildcard ``term`` matches, directly or by group; ``None`` without a match."""
     special = _SPECIAL & set(term)
     groups = _alike(inventory.groups, term)
     hosts = [host for group in groups for host in inventory.groups[group].hosts]
@@ -221,10 +218,6 @@ def _by_expression(inventory: Inventory, expression: str) -> list[str] | None:
 
 
 def _with_brackets(inventory: Inventory, term: str) -> list[str] | None:
-    """Return the hosts for an index (``web[0]``), a list (``gpu[01-03]``) or a wildcard (``web[ab]*``).
-
-    ``None`` if ``term`` matches nothing.
-    """
     match = _SUBSCRIPT.fullmatch(term)
     within = _named(inventory, match["base"]) if match else None
     if match and within is not None and match["sign"] != "-":
@@ -243,7 +236,6 @@ def _with_brackets(inventory: Inventory, term: str) -> list[str] | None:
 
 
 def _part(hosts: Sequence[str], match: re.Match[str], term: str) -> list[str]:
-    """Return the ``hosts`` at the index or index range in ``match``. As in Ansible, a range includes both ends."""
     numbers = [number for number in (match["index"], match["first"], match["last"]) if number]
     if max(map(len, numbers)) > _MAX_DIGITS:
         raise InputError(f"{term!r}: the number in brackets is too long", _OPTION)
@@ -257,7 +249,6 @@ def _part(hosts: Sequence[str], match: re.Match[str], term: str) -> list[str]:
 
 
 def _group(inventory: Inventory, name: str, sets: Mapping[str, set[str]]) -> set[str]:
-    """Return the hosts for the term ``@name``: a set of a run, a group, or all groups that a wildcard matches."""
     if name in sets:
         return sets[name] & set(inventory.hosts)
     groups = _alike(inventory.groups, name)
@@ -273,7 +264,6 @@ def _unknown(inventory: Inventory, missing: Sequence[str]) -> InputError:
 
 
 def _otherwise_known(inventory: Inventory, name: str) -> str:
-    """Return a hint if the unknown ``name`` is the address of a host, or USER@HOST; else an empty text."""
     login, _, host = name.rpartition("@")
     if login and host in inventory.hosts:
         return f"set the login in the inventory (ansible_user), and use --hosts {host}"
@@ -292,7 +282,6 @@ def _refuse_ports(inventory: Inventory, given: Sequence[str]) -> None:
 
 
 def _names(term: str) -> list[str]:
-    """Return the host names to which a list such as ``gpu[01-03,7]`` expands."""
     from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
     if not _TERM.fullmatch(term):

@@ -17,7 +17,7 @@ _MAX_DIGITS = 12  #: maximum number of digits in a bound of a range
 
 
 def expand(pattern: str) -> tuple[list[str], int | None]:
-    """Return the host names to which ``pattern`` expands, and its port or ``None``.
+    """Return the host names to which ``pattern`` expands, and the port in ``pattern`` or ``None``.
 
     Raises ``ValueError`` for an invalid range, name or port.
 
@@ -47,7 +47,7 @@ def expand(pattern: str) -> tuple[list[str], int | None]:
 
 
 def is_ipv6(text: str) -> bool:
-    """Whether ``text`` is an IPv6 address without brackets."""
+    """Return whether ``text`` is an IPv6 address without brackets."""
     try:
         return ":" in text and bool(IPv6Address(text))
     except AddressValueError:

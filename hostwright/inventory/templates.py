@@ -61,7 +61,8 @@ def _environment() -> Environment:
 
 
 def render(text: str, host: str, world: World, own: Mapping[str, Value], groups: tuple[str, ...]) -> str:
-    """Return ``text`` with its templates rendered for ``host``. Raises ``CannotRender`` if this is not possible.
+    """Return ``text`` with its templates rendered for ``host``. Raises ``CannotRender`` if a template cannot be
+    rendered.
 
     ``own`` are the host's variables.
     """
@@ -146,7 +147,6 @@ class _OneHost:
 
 @lru_cache(maxsize=1024)
 def _compiled(text: str) -> tuple[Template, frozenset[str]]:
-    """Return the compiled template ``text`` and the names in it, from a cache: many hosts have the same template."""
     from jinja2 import TemplateError, nodes
     from jinja2.meta import find_undeclared_variables
 

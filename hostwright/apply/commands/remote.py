@@ -56,7 +56,7 @@ class RemoteCommand:
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """The result of a command on one host. ``status`` is its exit status; ``None`` if the command was killed."""
+    """The result of a command on one host. ``status`` is the exit status; ``None`` if the command was killed."""
 
     host: str
     end: End
@@ -94,10 +94,12 @@ class Lifeline:
 
 
 def run_command(shell: RootShell, command: RemoteCommand, lifeline: Lifeline, cap_bytes: int) -> CommandResult:
-    """Run a command on a host, with at most ``cap_bytes`` of output. Return its result, whatever its exit status.
+    """Run a command on a host, with at most ``cap_bytes`` of output. A failed command is a result, not an error.
 
-    For a command with ``root``, first call ``shell.run``, which checks that sudo works. Raises ``Refused`` if a command
-    without ``root`` could become root, and ``Unreachable`` if the host does not report the end of the command.
+    For a command with ``root``, first call ``shell.run``, which checks that sudo works.
+
+    Raises ``Refused`` if a command without ``root`` could become root, and ``Unreachable`` if the host does not report
+    the end of the command.
     """
     nonce = new_nonce()
     script = sh_file(
@@ -144,7 +146,6 @@ def run_command(shell: RootShell, command: RemoteCommand, lifeline: Lifeline, ca
 
 
 def _said(stderr: bytes, nonce: str) -> tuple[bytes, str]:
-    """Split ``stderr`` into the command's standard error and the report of the supervisor, which ``nonce`` marks."""
     before, mark, after = stderr.rpartition(f"\n{nonce} ".encode())
     if not mark:
         return stderr, ""

@@ -33,7 +33,7 @@ _STEP = "command"
 
 
 def run_on_hosts(run: Run, command: RemoteCommand) -> RunResults[CommandResult]:
-    """Run ``command`` on each host of a run. The journal records the last part of each host's output.
+    """Run ``command`` on each host of a run.
 
     Ctrl-C kills the running commands and starts no others. The exit status is 0 if all commands exited with 0.
     """
@@ -57,8 +57,6 @@ def run_on_hosts(run: Run, command: RemoteCommand) -> RunResults[CommandResult]:
 
 
 class _Commands:
-    """Runs the command of one run on its hosts, and can kill all running commands."""
-
     def __init__(self, run: Run, command: RemoteCommand):
         self._run, self._command = run, command
         self._cap_bytes = max(LEAST_BYTES, min(MOST_BYTES, ALL_BYTES // max(1, len(run.targets))))
@@ -135,7 +133,6 @@ def sentence_of(result: CommandResult, command: RemoteCommand) -> str:
 
 
 def _word(result: CommandResult) -> str:
-    """Return the member of ``events.RESULTS`` that stands for the result of a command."""
     if result.end == "stopped":
         return "stopped"
     return "ran" if result.passed else "failed"

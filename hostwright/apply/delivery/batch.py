@@ -33,8 +33,6 @@ class WantedFile:
 
 @dataclass(eq=False)
 class _File:
-    """The delivery state of one file for a host. ``urgent`` means that a job is waiting for the file."""
-
     wanted: WantedFile
     order: int
     served: bool
@@ -63,7 +61,7 @@ def served(run: Run, settings: FileSettings, host: str, artifact: Artifact) -> b
 
 
 class Batch:
-    """Delivers the files ``wanted`` to one host until all have arrived, or until ``end``."""
+    """Delivers the files ``wanted`` to one host, until all have arrived or ``end`` is called."""
 
     def __init__(self, connection: HostConnection, run: Run, settings: FileSettings, wanted: Sequence[WantedFile]):
         self._host, self._run, self._settings = connection.host, run, settings
@@ -87,9 +85,9 @@ class Batch:
             self._start("files", self._deliver_all)
 
     def wait(self, artifacts: Sequence[Artifact]) -> None:
-        """Wait until ``artifacts`` have arrived on the host. They are delivered before all other files.
+        """Wait until ``artifacts`` have arrived on the host. These files are delivered before all other files.
 
-        Raises the error of the first of these files that failed.
+        Raises the error of the first file in ``artifacts`` that failed.
         """
         files = [self._files[artifact.name] for artifact in artifacts]
         with self._change:
@@ -105,13 +103,12 @@ class Batch:
         self._lose(Stopped(self._host, STOPPED))
 
     def end(self) -> None:
-        """Stop the delivery as ``cut`` does, and wait up to ``END_S`` for each of its threads."""
+        """Stop the delivery as ``cut`` does, and wait up to ``END_S`` for each delivery thread."""
         self.cut()
         for thread in self._threads:
             thread.join(END_S)
 
     def _add(self, wanted: WantedFile) -> None:
-        """Find a wanted file on this machine, or else plan that the host fetches the file from its vendor."""
         artifact = wanted.artifact
         file = _File(wanted, len(self._files), served(self._run, self._settings, self._host, artifact))
         if self._settings.fetches(artifact):
@@ -147,7 +144,6 @@ class Batch:
             self._change.notify_all()
 
     def _look(self, asked: Sequence[_File]) -> None:
-        """Check which of the files ``asked`` the host has, and queue each missing file."""
         by_item = {file.item: file for file in asked if file.item}
         self._fetcher.use(
             lambda shell: look(
@@ -167,7 +163,6 @@ class Batch:
             self._fetcher.seen, self._free = seen, free
 
     def _learn(self, file: _File, found: Found) -> None:
-        """Process ``found``, the host's report on ``file``. After a lost connection, a report may be repeated."""
         with self._change:
             if file.found is not None:
                 return
@@ -193,7 +188,7 @@ class Batch:
                 file.settle()
 
     def _next(self) -> _File | None:
-        """Wait for the next file to deliver, and return it. ``None`` ends the delivery."""
+        """Wait for the next file to deliver. ``None`` ends the delivery."""
         with self._change:
             self._change.wait_for(lambda: self._queue or not self._looking)
             if not self._queue:

@@ -1,7 +1,7 @@
 """Delivers the files of one host's plan in parallel with the jobs of its roles. Each job waits for its own files.
 
-The host lists the files that it has once. Missing files are transferred one after the other, in the order in which the
-jobs need them.
+The host lists its files once. Missing files are transferred one after the other, in the order in which the jobs need
+them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _KEY_BYTES = 256 * 1024
 def in_order(plan: Plan, stack: Stack, first: Sequence[str] = ()) -> tuple[WantedFile, ...]:
     """Return the files of ``plan`` in the order in which its jobs need them. A file for several roles occurs once.
 
-    ``first`` are the roles with steps, the most urgent first. Files below ``SMALL_BYTES`` come before all others.
+    ``first`` has the roles with steps, the most urgent role first. Files below ``SMALL_BYTES`` come before all others.
     """
     place = {name: number for number, name in enumerate(first)}
     wanted: dict[str, WantedFile] = {}
@@ -43,7 +43,6 @@ def in_order(plan: Plan, stack: Stack, first: Sequence[str] = ()) -> tuple[Wante
 
 
 def _expired(path: Path) -> datetime | None:
-    """Return when the last OpenPGP key in a file expired. ``None`` if a key is valid or the file has no keys."""
     try:
         if path.stat().st_size > _KEY_BYTES:
             return None
@@ -65,9 +64,9 @@ class Delivery:
             run.handout.enter(host, connection, [host_path(one, settings.cache) for one in shared], self.stop)
 
     def check(self, artifacts: Iterable[Artifact]) -> None:
-        """Check the files that the host does not fetch from a vendor.
+        """Check the ``artifacts`` that the host does not fetch from a vendor.
 
-        Raises ``ArtifactError`` if this machine lacks one of them, or if one contains only expired keys.
+        Raises ``ArtifactError`` if a file is missing on this machine, or contains only expired keys.
         """
         for artifact in artifacts:
             if not self._settings.fetches(artifact):
@@ -91,8 +90,8 @@ class Delivery:
     def wait(self, artifacts: Sequence[Artifact]) -> None:
         """Wait until ``artifacts`` are on the host.
 
-        Raises ``ArtifactError`` or ``HostError`` if one of them cannot be delivered, and ``Stopped`` if the delivery
-        was stopped.
+        Raises ``ArtifactError`` or ``HostError`` if a file cannot be delivered, and ``Stopped`` if the delivery was
+        stopped.
         """
         if artifacts:
             if self._batch is None:
@@ -106,7 +105,7 @@ class Delivery:
             batch.end()
 
     def pause(self) -> None:
-        """Stop the delivery before a reboot of the host, and let no other host fetch files from this one."""
+        """Stop the delivery before a reboot of the host. Other hosts can no longer fetch files from this host."""
         self.halt()
         if self._run.handout:
             self._run.handout.pause(self._connection.host)
@@ -121,8 +120,8 @@ class Delivery:
     def close(self) -> bool:
         """End the delivery after the run on the host. Return whether the host's connection must stay open.
 
-        Other hosts may still fetch files from this host, over a file server that ends with the connection. The run's
-        ``Handout`` then closes the connection later.
+        It must stay open while other hosts fetch files from this host. The run's ``Handout`` then closes the connection
+        later.
         """
         self._over = True
         self.halt()

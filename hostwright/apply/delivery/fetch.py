@@ -78,7 +78,7 @@ class Fetcher:
         self.run.emit(events.Delivering(self.host, role, artifact.file, size, size, events.VENDOR, sent, took_s))
 
     def deliver(self, found: Found, role: str, *, served: bool) -> None:
-        """Deliver a file that the host lacks: by HTTP if ``served`` and not small, else over SSH.
+        """Deliver a file that the host lacks, by HTTP if ``served`` is set and the file is not small, else over SSH.
 
         Raises ``HostError`` or ``ArtifactError`` if the file cannot be delivered, and ``Stopped`` after ``stop``.
         """
@@ -92,7 +92,7 @@ class Fetcher:
     def use(self, work: Callable[[RootShell], T]) -> T:
         """Return ``work(shell)``, as ``HostConnection.use`` does.
 
-        After ``stop``, raise ``Stopped`` and open no connection.
+        Raises ``Stopped`` after ``stop``, and opens no connection.
         """
 
         def unless_stopped(shell: RootShell) -> T:
@@ -112,8 +112,6 @@ class Fetcher:
 
 
 class _Transfer:
-    """The transfer of one file to one host, from one or more sources."""
-
     def __init__(self, fetcher: Fetcher, found: Found, role: str):
         self._fetcher, self._item, self._role = fetcher, found.item, role
         self._at, self._began_s = found.start, time.monotonic()
@@ -123,7 +121,6 @@ class _Transfer:
         self._cache = fetcher.cache
 
     def from_sources(self) -> None:
-        """Fetch the file from the sources that ``Handout`` assigns, one after the other, until it is complete."""
         there = False
         while not there:
             try:
@@ -132,7 +129,6 @@ class _Transfer:
                 self._handout.tidy()
 
     def over_ssh(self) -> None:
-        """Send the file over the SSH connection. After a lost connection, continue at the byte where it stopped."""
         before, found = self._at, [Found(self._item, there=False, start=self._at)]
 
         def send(shell: RootShell) -> None:
@@ -170,7 +166,6 @@ class _Transfer:
         return ticket
 
     def _from_one(self, ticket: Ticket) -> bool:
-        """Fetch the file from the source of ``ticket``, as far as possible. Return whether the file is complete."""
         try:
             if ticket.source == CONTROLLER:
                 self._from_here()
@@ -196,9 +191,8 @@ class _Transfer:
             self._begin_anew(pulled)
 
     def _begin_anew(self, pulled: Pulled) -> None:
-        """Start the transfer over after a wrong checksum. The host has already removed the file.
-
-        If other hosts have sent parts of the file, each of these hosts is recorded as failed.
+        """Start the transfer over after a wrong checksum. Each other host that sent a part of the file is recorded as
+        failed.
         """
         self._handout.sources.blame(self._fetcher.host, self._parts)
         self._wrong += not self._parts
@@ -215,7 +209,6 @@ class _Transfer:
         return pulled
 
     def _from_here(self) -> None:
-        """Fetch the file from this machine: by HTTP if possible, else over SSH."""
         for _ in range(SERVED_TRIES):
             pulled = self._fetcher.use(self._served)
             if pulled.verdict == "done":
@@ -239,7 +232,6 @@ class _Transfer:
         return pulled
 
     def _pull(self, shell: RootShell, grant: Grant | None, source: str) -> Pulled:
-        """Let the host fetch the file by HTTP, with the permission ``grant``, and count the bytes from ``source``."""
         fetcher, before = self._fetcher, self._at
         if grant is None:
             return Pulled("failed", "gone", done_bytes=before)

@@ -14,10 +14,10 @@ def web_urls(artifact: AnyArtifact) -> list[str]:
 
 
 def fetch_script(artifact: AnyArtifact, cache: str = CACHE) -> str:
-    """Return a program for root with which the host fetches the file from the first http(s) URL that works.
+    """Return a shell program for root that fetches ``artifact`` from the first http(s) URL that works.
 
-    The program exits with 1 if no URL provided the file with its checksum. Raises ``ArtifactError`` for a file without
-    a checksum or an http(s) URL.
+    The program exits with 1 if no URL provided a file with the right checksum. Raises ``ArtifactError`` for a file
+    without a checksum or an http(s) URL.
     """
     urls = web_urls(artifact)
     if artifact.sha256 is None or not urls:

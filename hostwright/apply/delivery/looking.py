@@ -27,7 +27,7 @@ _SEEN = "printf 'via %s\\n' \"${SSH_CONNECTION-}\""
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file to deliver: the artifact, and its file on this machine."""
+    """A file to deliver: an artifact, and the path of the artifact's file on this machine."""
 
     artifact: AnyArtifact
     path: Path
@@ -36,7 +36,7 @@ class StoredFile:
 
     @classmethod
     def of(cls, artifact: AnyArtifact, path: Path) -> StoredFile:
-        """Return ``artifact`` with its file ``path``.
+        """Return the stored file of ``artifact`` with the content in ``path``.
 
         Raises ``ArtifactError`` if the artifact has no checksum or the file is unreadable.
         """
@@ -60,7 +60,7 @@ class StoredFile:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The part of the file ``item`` that is on a host: the whole file (``there``), or its first ``start`` bytes."""
+    """The part of the file ``item`` that a host has: the whole file (``there``), or the first ``start`` bytes."""
 
     item: StoredFile
     there: bool
@@ -68,7 +68,7 @@ class Found:
 
 
 def missing_script(files: Sequence[tuple[str, str]], cache: str = CACHE) -> str:
-    """Return a program for root that prints the free bytes of ``cache`` and the state of each file there.
+    """Return a program for root that prints the free bytes of ``cache``, and the state of each file in ``cache``.
 
     ``files`` are pairs of sha256 and file name. The state is "complete", or the length of the partial file. The program
     deletes files with a wrong checksum.
@@ -86,7 +86,7 @@ def look(
 ) -> None:
     """Check with one command which of the files ``items`` are on the host.
 
-    ``begun`` receives this machine's address as the host reports it (empty if unknown), and the free bytes in
+    ``begun`` receives this machine's address from the host's point of view (empty if unknown), and the free bytes in
     ``cache``. ``found`` is called for each missing file at once, and for each present file after its checksum was
     verified. Raises ``HostError`` if the command fails, and ``ProtocolError`` if its output is invalid.
     """
@@ -104,8 +104,6 @@ def look(
 
 
 class _Reader:
-    """Parser for the output of the program of ``missing_script``, which arrives in chunks."""
-
     def __init__(
         self,
         host: str,
@@ -150,7 +148,9 @@ class _Reader:
                 raise self._failure()
 
     def _next(self, text: str) -> StoredFile:
-        """Return the file whose number is ``text``. Raises ``ProtocolError`` if the file was already reported."""
+        """Return the file with the number ``text``. Raises ``ProtocolError`` if the host has already reported this
+        file.
+        """
         index = whole(text)
         if index not in self._left:
             raise self._failure()

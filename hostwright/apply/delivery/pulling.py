@@ -32,7 +32,7 @@ _OWN_TROUBLE = ("disk", "full", "locked")
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """The permission to fetch files from an HTTP server: its address and port, and the token that it requires."""
+    """The address and port of an HTTP server, and a token that permits a fetch of files from the server."""
 
     address: str
     port: int
@@ -88,7 +88,9 @@ def perl(path: Path) -> str:
 
 
 def pull_script(item: StoredFile, grant: Grant, cache: str = CACHE) -> str:
-    """Return a program for root with which a host fetches the file ``item``. It reads the token from its input."""
+    """Return a program for root with which a host fetches the file ``item``. The program reads the token from standard
+    input.
+    """
     return sh_file(
         __file__,
         "pull.sh",
@@ -114,9 +116,9 @@ def pull(
 ) -> Pulled:
     """Let the host fetch the file ``item`` from byte ``start`` on, with the permission ``grant``.
 
-    ``lifeline`` contains the token; its end stops the transfer. Raises ``HostError`` for a failure on the host (write
-    error, full disk), ``ProtocolError`` for invalid output, and ``Unreachable`` for a lost connection (call ``look``
-    before a retry).
+    ``lifeline`` contains the token; the end of ``lifeline`` stops the transfer. Raises ``HostError`` for a failure on
+    the host (write error, full disk), and ``ProtocolError`` for invalid output. Raises ``Unreachable`` for a lost
+    connection; call ``look`` before a retry.
     """
     reader = _Reader(shell.host, item, start, progress)
     timeout_s = PROBE_TIMEOUT_S + 2 * item.size / SLOWEST_BYTES_PER_S
@@ -136,8 +138,6 @@ def pull(
 
 
 class _Reader:
-    """Parser for the output of ``pull_script`` on the host, which arrives in chunks."""
-
     def __init__(self, host: str, item: StoredFile, start: int, progress: Callable[[int], None]):
         self._host, self._item, self._progress = host, item, progress
         self._at = start

@@ -52,8 +52,8 @@ def push(shell: RootShell, found: Found, *, progress: Progress, cache: str = CAC
     """Send the host the rest of a file. If the file arrives damaged, send it again from the start.
 
     ``progress`` receives the number of bytes on the host. Raises ``HostError`` for a write error or a file that arrived
-    damaged twice, ``ArtifactError`` for a file that is damaged on this machine, and ``BecomeError`` if the login user
-    cannot become root. Raises ``Unreachable`` for a lost connection (call ``look``, then resume).
+    damaged twice. Raises ``ArtifactError`` for a file that is damaged on this machine, and ``BecomeError`` if the login
+    user cannot become root. Raises ``Unreachable`` for a lost connection; call ``look`` before a retry.
     """
     item, arrived = found.item, ""
     for start in (found.start, 0):
@@ -68,16 +68,17 @@ def push(shell: RootShell, found: Found, *, progress: Progress, cache: str = CAC
 
 
 def damaged(host: str, item: StoredFile, how: str) -> ArtifactError | HostError:
-    """Return the error for a file whose checksum on ``host`` is wrong: ``ArtifactError`` if it is damaged here, too."""
+    """Return the error for a file with a wrong checksum on ``host``. It is an ``ArtifactError`` if this machine's file
+    is damaged, too.
+    """
     if sha256_of(item.path) != item.sha256:
         return ArtifactError(f"{item.path} is damaged on this machine; run {Command('mirror')} again")
     return HostError(host, f"{item.file} {how}; check the host's memory, disk and network")
 
 
 def _stream(shell: RootShell, item: StoredFile, start: int, progress: Progress, cache: str) -> list[str]:
-    """Send a file from byte ``start`` on. Return the last line of the receiving program, split into words.
-
-    The line is ``done``, ``short N`` or ``wrong SUM``.
+    """Send ``item`` from byte ``start`` on. Return the words of the receiver's last line: ``done``, ``short N`` or
+    ``wrong SUM``.
     """
     about = (cache, item.sha256, item.file, item.size, start)
     timeout_s = PROBE_TIMEOUT_S + 2 * item.size / SLOWEST_BYTES_PER_S
@@ -91,8 +92,6 @@ def _stream(shell: RootShell, item: StoredFile, start: int, progress: Progress, 
 
 
 class _Source:
-    """The input of the receiving program: the content of the file ``item`` from byte ``start`` to its end."""
-
     def __init__(self, item: StoredFile, start: int, progress: Progress):
         self._file = item.path.open("rb", buffering=_READ_BYTES)
         self._file.seek(start)

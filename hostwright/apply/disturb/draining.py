@@ -68,7 +68,9 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class DrainDecision:
-    """Whether work on a host may be disturbed: at once, after draining, or not at all (``refusal`` is the reason)."""
+    """The decision whether work on a host may be disturbed: at once, after draining, or not at all. ``refusal`` is the
+    reason if not.
+    """
 
     drain: bool = False
     refusal: str = ""
@@ -95,7 +97,6 @@ def read_hooks(host: Host) -> Hooks | None:
 
 
 def _wrong(name: str, value: Any) -> str:
-    """Return the error message for the variable ``name``; empty if ``value`` is valid."""
     if name in (DRAIN, UNDRAIN):
         if not isinstance(value, str) or not value.strip() or "\0" in value:
             return f"found {describe(value)}, expected a command for /bin/sh"
@@ -114,7 +115,7 @@ def _wrong(name: str, value: Any) -> str:
 
 
 def decide(disturbs: str, at_work: AtWork, *, hooks: Hooks | None, drain: bool, force: bool) -> DrainDecision:
-    """Decide whether and how the work on a host may be disturbed. ``drain`` and ``force`` are the operator's options.
+    """Decide whether and how the work on a host may be disturbed.
 
     ``disturbs`` describes the coming disruption (``Plan.disturbs``), and is empty for none. Configured commands also
     run on an idle host, because a scheduler may start work at any moment.
@@ -193,7 +194,7 @@ def undrain(shell: RootShell, hooks: Hooks, context: Context, emit: Emit) -> Non
 def wait_until_idle(
     name: str, look: Callable[[], tuple[str, ...]], timeout_s: float, emit: Emit, clock: Clock | None = None
 ) -> None:
-    """Call ``look`` every ``POLL_S`` seconds until it returns no users of the host ``name``.
+    """Call ``look`` every ``POLL_S`` seconds until ``look`` returns no users of the host ``name``.
 
     Raises ``HostError`` with the remaining users after ``timeout_s`` seconds, and the exceptions of ``look``.
     """
@@ -214,9 +215,8 @@ def wait_until_idle(
 
 
 def _run(shell: RootShell, hooks: Hooks, name: str, context: Context, otherwise: str) -> None:
-    """Run the drain or undrain command (``name``). Raises ``StepFailed`` if the command fails.
-
-    ``otherwise`` is the end of the error message.
+    """Run the command ``name`` on the host. Raises ``StepFailed`` if the command fails; the message ends with
+    ``otherwise``.
     """
     command = hooks.drain if name == "drain" else hooks.undrain
     environment = {

@@ -75,7 +75,7 @@ def _ended(process: subprocess.Popen[bytes], timeout_s: float) -> Ended:
 
 
 def _keep_tail(process: subprocess.Popen[bytes], tail: bytearray) -> None:
-    """Read the output of ``process`` until the pipe is closed. ``tail`` keeps the last ``CAP_BYTES`` of it."""
+    """Read the output of ``process`` until the pipe is closed. ``tail`` keeps the last ``CAP_BYTES`` of the output."""
     assert process.stdout is not None  # noqa: S101 (opened as a pipe)
     with process.stdout as stream:
         while chunk := os.read(stream.fileno(), CAP_BYTES):
@@ -106,7 +106,7 @@ echo "hostwright-hook $status" >&2
 
 
 def run_there(shell: RootShell, command: str, environment: Mapping[str, str], timeout_s: float) -> Ended:
-    """Run ``command`` as root on a host. After ``timeout_s`` seconds, its process group on the host is killed.
+    """Run ``command`` as root on a host. After ``timeout_s`` seconds, the command's process group is killed.
 
     Raises ``Unreachable`` if the connection is lost or the host goes down, and ``BecomeError`` if the login user cannot
     become root.

@@ -96,10 +96,10 @@ def reboot(
 ) -> tuple[RootShell, float]:
     """Reboot the host behind ``shell``. Return a new root shell on the host, and the duration in seconds.
 
-    ``connect`` opens a root shell; ``timeout_s`` limits the wait. ``reason`` is part of messages.
+    ``connect`` opens a root shell; ``timeout_s`` limits the wait.
 
-    Raises ``NotBack`` if the host does not come back, ``HostError`` if systemd does not finish booting it, and
-    ``HostKeyMismatch`` if its host key has changed.
+    Raises ``NotBack`` if the host does not come back, ``HostError`` if systemd does not finish booting the host, and
+    ``HostKeyMismatch`` if the host key has changed.
     """
     clock = clock or Clock()
     began_s = clock.now_s()
@@ -132,7 +132,7 @@ def await_boot(
 
 
 def probe_boot(session: Session) -> BootState:
-    """Return the boot state of a host. Raises ``Unreachable`` if its answer is missing or truncated."""
+    """Return the boot state of a host. Raises ``Unreachable`` if the host's answer is missing or truncated."""
     mark = new_nonce()
     output = session.run("/bin/sh", stdin=sh(_PROBE, mark).encode(), timeout_s=PROBE_TIMEOUT_S, cap_bytes=256 * 1024)
     text = output.stdout.decode("utf-8", errors="replace")
@@ -146,9 +146,8 @@ def probe_boot(session: Session) -> BootState:
 
 @dataclass(frozen=True, slots=True)
 class _Awaited:
-    """A restarted host to wait for, the cause of the restart (``after``), and the boot ID before it.
-
-    ``boot_id`` is empty if unknown. ``ordered`` means that the host has accepted the reboot command, or needs none.
+    """A restarted host to wait for. ``boot_id`` was read before the restart, and is empty if unknown. ``ordered`` means
+    that the host has accepted the reboot command, or needs none.
     """
 
     host: str
@@ -159,8 +158,6 @@ class _Awaited:
 
 
 class _Watch:
-    """Probes a host, from the reboot command until systemd has finished booting the host."""
-
     def __init__(self, way: _Awaited, connect: Callable[[], RootShell], *, emit: Emit, clock: Clock) -> None:
         self._host, self._port, self._after, self._boot_id = way.host, way.port, way.after, way.boot_id
         self._connect = connect
@@ -197,7 +194,6 @@ class _Watch:
         return shell
 
     def _settled(self) -> RootShell | None:
-        """Probe the host once, and show its state. Return a root shell if systemd has finished booting the host."""
         try:
             if self._shell is None:
                 self._shell = self._connect()
@@ -218,7 +214,6 @@ class _Watch:
         return self._shell if self._judge(self._seen) else None
 
     def _judge(self, seen: BootState) -> bool:
-        """Return whether systemd has finished booting the host, which has a new boot ID. ``seen`` is its boot state."""
         if self._back_s is None:
             self._back_s = self._clock.now_s()
         if seen.state == _STUCK:
@@ -234,7 +229,6 @@ class _Watch:
         return True
 
     def _silence(self, error: Unreachable) -> str:
-        """Return the state to show for the host, to which the connection failed with ``error``."""
         cause = error.__cause__
         if isinstance(cause, ConnectionRefusedError):
             return f"port {self._port} refuses connections"
@@ -245,7 +239,6 @@ class _Watch:
         return error.sentence
 
     def _given_up(self, timeout_s: float) -> str:
-        """Return the error message for the host, which has not come back within ``timeout_s``."""
         last = f"{self._what} since {self._since}"
         if self._seen is None:
             again = " and went away again" if self._back_s is not None else ""
@@ -258,7 +251,6 @@ class _Watch:
         return f"{how}; last state: {last}{self._seen.waits_for}"
 
     def show(self, what: str) -> None:
-        """Store ``what``, the state of the host, and show it if it is new."""
         if what != self._what:
             self._what, self._since = what, self._clock.time_of_day()
             self._emit(Waiting(self._host, what))

@@ -21,7 +21,7 @@ def probes(occupancy: Occupancies) -> tuple[Probe, ...]:
 def probe_usage(shell: RootShell, occupancy: Occupancies) -> Facts:
     """Return the facts about a host's locks, jobs and users.
 
-    ``occupancy`` has the probes of the users. Raises ``HostError`` if the host does not answer.
+    Raises ``HostError`` if the host does not answer.
     """
     return ask(shell, probes(occupancy), timeout_s=PROBE_TIMEOUT_S)
 

@@ -23,7 +23,9 @@ PROVE = f"proofs run only from this machine; provision without --prove, then run
 
 
 class Workers(Protocol):
-    """The functions that a module of ``EXTRAS`` must have: an executor whose workers run on other machines."""
+    """The functions that each executor module in ``EXTRAS`` must have. The workers of these executors run on other
+    machines.
+    """
 
     def executor_for(
         self, address: str, roster: Roster, targets: Targets, password: Secret | None
@@ -34,7 +36,9 @@ class Workers(Protocol):
         """
 
     def take_over(self, address: str, run: RunSummary, secrets: Iterable[Secret]) -> None:
-        """Complete the journal of ``run``, whose own machine died, and make its workers release their hosts."""
+        """Complete the journal of ``run`` after the run's own machine died, and make the workers release
+        their hosts.
+        """
 
 
 #: value of ``--executor`` → module of the executor, and packages that must be installed for this executor
@@ -47,7 +51,7 @@ def executor_for(
 ) -> Iterator[OpenExecutor | None]:
     """Yield the executor for the hosts in ``targets``. ``None`` stands for threads on this machine.
 
-    Raises ``InputError``, before any change of a host, if the requested executor cannot work on them.
+    Raises ``InputError``, before any change of a host, if the requested executor cannot work on these hosts.
     """
     workers = workers_of(request)
     if workers is None:
@@ -60,9 +64,9 @@ def executor_for(
 
 
 def take_over_left(run: RunSummary, roster: Roster, request: Request) -> None:
-    """Complete the journal of a run whose own machine died (see ``is_left``). Does nothing for other runs.
+    """Complete the journal of a run whose own machine died, and make the run's workers release their hosts.
 
-    The workers of the run release their hosts. Raises ``InputError`` if the workers do not answer.
+    Does nothing for other runs (see ``is_left``). Raises ``InputError`` if the workers do not answer.
     """
     from hostwright.apply.journal.redaction import secrets_in
 
@@ -76,7 +80,7 @@ def take_over_left(run: RunSummary, roster: Roster, request: Request) -> None:
 
 
 def is_left(run: RunSummary) -> bool:
-    """Return whether a run used workers and its own machine died before the run ended."""
+    """Return whether a run used workers, and the run's own machine died before the run ended."""
     from hostwright.apply.journal.records import RUNNING
 
     return run.header.options.get("executor") in EXTRAS and run.status is None and run.state != RUNNING

@@ -22,7 +22,7 @@ class HostExecutor(Executor):
 
 
 class RunExecutor(HostExecutor):
-    """An executor on other machines. Its context sets up the workers there, and at the end releases them."""
+    """An executor on other machines. The context of the executor sets up the workers, and at the end releases them."""
 
     @abstractmethod
     def cut(self) -> None:
@@ -38,7 +38,7 @@ class WorkEnded(Generic[T]):
 
     @property
     def error(self) -> BaseException | None:
-        """The exception that the work raised; ``None`` if it raised none.
+        """The exception that the work raised; ``None`` if the work succeeded.
 
         An unexpected exception is converted to an error of the host.
         """

@@ -77,7 +77,6 @@ class DaemonThreads(HostExecutor):
             work.run()
 
     def _next(self) -> _Work[Any] | None:
-        """Return the next submitted call for the current thread. ``None`` ends the thread."""
         with self._lock:
             if self._waiting:
                 return self._waiting.popleft()
@@ -88,8 +87,6 @@ class DaemonThreads(HostExecutor):
 
 @dataclass(frozen=True, slots=True)
 class _Work(Generic[T]):
-    """A submitted call without arguments, and its future."""
-
     future: Future[T]
     call: Callable[[], T]
 

@@ -97,7 +97,7 @@ class HostJob:
 
 
 class HostApply:
-    """Applies the desired state to one host. Holds the host's connection, the host's lock and the progress."""
+    """Applies the desired state to one host."""
 
     def __init__(self, run: Run, job: HostJob):
         self._run, self._job, self._desired, self._host = run, job, job.desired, job.target.host
@@ -130,7 +130,7 @@ class HostApply:
 
     @property
     def _reboots(self) -> bool:
-        """Whether the run may reboot the host. The machine on which Hostwright runs is never rebooted."""
+        """Whether the run may reboot the host. Hostwright never reboots the machine on which it runs."""
         return not (self._run.request.no_reboot or self._host.local)
 
     def _connect(self) -> RootShell:
@@ -194,7 +194,7 @@ class HostApply:
             raise Locked(self.name, locks.held_by(held))
 
     def apply(self) -> Outcome:
-        """Make the host match its desired state. If its plan differs from the approved plan, change nothing.
+        """Make the host match its desired state. If the host's plan differs from the approved plan, change nothing.
 
         Raises ``Refused`` and ``Locked`` before any change; ``StepFailed``, ``SeveralFailed``, ``NotConverged`` and
         ``Stopped`` afterwards. A refused change marked ``alone`` raises ``Refused`` after the other changes.
@@ -210,9 +210,8 @@ class HostApply:
             raise whole from error
 
     def _examine(self, error: HostError) -> None:
-        """Check the failed host once for known problems over the open connection, and add them to ``error``.
-
-        An error of this check never hides the failure itself.
+        """Check the failed host once for known problems, and add them to ``error``. An error of this check never hides
+        the failure itself.
         """
         run, again = self._run, "" if self._job.rebuilds else self._run.again
         if not run.stopping.is_set():
@@ -276,10 +275,6 @@ class HostApply:
         raise NotConverged(self.name, f"after {MAX_ROUNDS} rounds of steps, some states still differ: {_names(plan)}")
 
     def _done(self, first: Plan, left: Plan) -> Outcome:
-        """Finish a host that is as desired: write its records, run additional checks, and undrain it.
-
-        Return the outcome, with ``first``, the first plan, and ``left``, the plan after all changes.
-        """
         if self._desired.apart:
             return self._outcome(first, left)
         drained = self._drained or hostdrained.drained(self._facts) is not None
@@ -297,9 +292,8 @@ class HostApply:
         return replace(self._outcome(first, left), acceptance=acceptance)
 
     def _accept(self) -> tuple[Acceptance, ...]:
-        """Run the additional checks of ``HostJob.accept`` under this run's lock on the host.
-
-        Raises ``NotAccepted`` if a check fails, and ``Stopped`` if the operator has stopped the run.
+        """Run the additional checks under this run's lock on the host. Raises ``NotAccepted`` if a check fails, and
+        ``Stopped`` if the operator has stopped the run.
         """
         accept = self._job.accept
         if accept is None:
@@ -320,7 +314,7 @@ class HostApply:
         return Outcome(self.name, first, tuple(self._results), left, len(self._rebooted_for))
 
     def _check(self, plan: Plan) -> None:
-        """Raise an error if ``plan`` must not be applied: for a lock, a rule, running work or a missing file."""
+        """Raise an error if a lock, a rule, running work or a missing file forbids ``plan``."""
         self._go_on(plan)
         locked = locks.refusal(self._facts, datetime.now(UTC))
         if locked:
@@ -335,19 +329,17 @@ class HostApply:
         self._delivery.check([self._desired.stack.artifacts[name] for name in plan.artifacts])
 
     def _unagreed(self, plan: Plan) -> str:
-        """Return the permanent losses of ``plan`` that the operator has not approved, as one text."""
         seen = (self._job.agreed.losses if self._job.agreed else None) or ()
         lost = () if self._job.rebuilds else losses(self._desired, plan, self._facts)
         return " and ".join(loss for loss in lost if loss not in seen)
 
     def _go_on(self, plan: Plan) -> None:
-        """Raise ``Stopped`` if the operator has stopped the run, so that the work of ``plan`` must not start."""
+        """Raise ``Stopped`` if the operator has stopped the run."""
         if self._run.stopping.is_set():
             left = ", ".join(role.role for role in plan.roles)
             raise Stopped(self.name, f"stopped by the operator; remaining changes: {left}")
 
     def _due(self, plan: Plan) -> Plan:
-        """Return ``plan``; without its reboots, if the run must not reboot the host."""
         return plan if self._reboots else plan.without_reboots()
 
     def _decide(self, plan: Plan) -> draining.DrainDecision:
@@ -359,7 +351,6 @@ class HostApply:
         return draining.decide(due.disturbs, hit, hooks=self._hooks, drain=request.drain, force=request.force)
 
     def _drain(self, plan: Plan) -> None:
-        """If ``plan`` requires it, drain the host before the disruption, and wait until its work has ended."""
         decision = self._decide(plan)
         hooks = self._hooks
         if not decision.drain or hooks is None:
@@ -373,7 +364,6 @@ class HostApply:
         draining.wait_until_idle(self.name, lambda: self._users(plan), hooks.timeout_s, self._emit)
 
     def _users(self, plan: Plan) -> tuple[str, ...]:
-        """Return the users whose work on the host ``plan`` would disturb at this moment."""
         self._go_on(plan)
         states = disturbing(self._desired, self._facts)
         probes = ordered([*self._desired.occupancy.probes, *(probe for state in states for probe in state.probes())])
@@ -397,9 +387,8 @@ class HostApply:
         return draining.Context(self.name, reason, self._run.id, self._run.stamp.operator)
 
     def _lock_host(self) -> float:
-        """Acquire the host's lock, again if it was lost with the connection. Raises ``Locked`` if another run holds it.
-
-        Return the seconds for which no run had held the lock before (``HostLock.free_s``).
+        """Acquire the host's lock, again if it was lost with the connection. Return the seconds for which no run had
+        held the lock before. Raises ``Locked`` if another run holds it.
         """
         with self._mutex:
             before = self._lock
@@ -415,7 +404,6 @@ class HostApply:
             return self._lock.free_s
 
     def _apply(self, plan: Plan, urgency: Urgency) -> None:
-        """Run the roles of ``plan``, each after the roles that it needs. At the end, raise the failures."""
         busy = {role.role: role for role in plan.roles if role.steps}
         ended = run_in_order(
             {name: busy[name].needs for name in urgency.roles},
@@ -462,7 +450,9 @@ class HostApply:
             self._emit(events.Note(self.name, lost.sentence))
 
     def _refuse_stale(self, plan: Plan) -> None:
-        """Raise ``Refused`` unless ``plan`` and its permanent losses equal those that the operator approved."""
+        """Raise ``Refused`` if ``plan`` contains other work than the approved plan, or would permanently delete other
+        data.
+        """
         agreed = self._job.agreed
         if agreed is None:
             return
@@ -477,8 +467,7 @@ class HostApply:
             )
 
     def _reboot(self, plan: Plan) -> Plan:
-        """Reboot the host once for all states in ``plan`` that need a reboot. Return the plan made afterwards.
-
+        """Reboot the host once for all states in ``plan`` that need a reboot, and return the plan made afterwards.
         Raises ``NotConverged`` if the reason for the reboot remains.
         """
         self._check(plan)
@@ -504,7 +493,6 @@ class HostApply:
 
 
 def _is_part(plan: Plan, whole: Plan) -> bool:
-    """Return whether ``plan`` is the part of ``whole`` that remains after jobs of an earlier run have ended."""
     changes = {role.role: role.changes for role in whole.roles}
     left = all(change in changes.get(role.role, ()) for role in plan.roles for change in role.changes)
     return left and not plan.refusals and plan.reboot in ("", whole.reboot)
@@ -515,7 +503,6 @@ def _names(plan: Plan) -> str:
 
 
 def _why(planned: Planned) -> str:
-    """Return the reason why the planned change remains, for an error message."""
     if isinstance(planned, Deferred):
         return f" ({planned.have}; known after {planned.until})"
     return f" ({planned.sentence if isinstance(planned, Refusal) else f'{planned.have} → {planned.want}'})"

@@ -43,7 +43,7 @@ class Patience:
 class HostConnection:
     """One host's root shell, which is reopened if it is lost.
 
-    Several threads (roles that run in parallel) may use it at once.
+    Several threads (roles that run in parallel) may use the connection at once.
     """
 
     def __init__(self, host: str, connect: Callable[[], RootShell], *, emit: Emit, patience: Patience | None = None):
@@ -74,9 +74,10 @@ class HostConnection:
     def use(self, work: Callable[[RootShell], T], *, steady: bool = False) -> T:
         """Return ``work(shell)``. If the connection is lost, repeat ``work`` over a new one, within ``Patience``.
 
-        ``work`` must be idempotent. ``steady`` means that ``work`` makes progress while its connection lives, such as a
-        file transfer. Other work that does not end indicates a host that hangs. Raises the exceptions of ``work``, and
-        the last ``Unreachable`` after the retries.
+        ``work`` must be idempotent. ``steady`` means that ``work`` makes progress while the connection lives, such as a
+        file transfer.
+
+        Raises the exceptions of ``work``, and the last ``Unreachable`` after the retries.
         """
         again = tenacity.Retrying(
             retry=tenacity.retry_if_exception(self._passes),
@@ -93,7 +94,7 @@ class HostConnection:
         return self.use(lambda shell: shell.run(script, timeout_s=timeout_s, failure=failure), steady=steady)
 
     def replace(self, shell: RootShell) -> None:
-        """Use the open root shell ``shell`` from here on, such as the one after a reboot."""
+        """Use the open root shell ``shell`` for all further work, such as the shell after a reboot."""
         with self._lock:
             self._shell, self._connected_s, self._ever, self._answered = shell, time.monotonic(), True, True
             self._failing_since_s = None
@@ -118,9 +119,8 @@ class HostConnection:
         return result
 
     def _note_failure(self, shell: RootShell | None, steady: bool) -> None:
-        """Close the failed shell, and begin to count the time for retries.
-
-        If no work has finished over the failed connection, this time counts from the opening of the connection.
+        """Close the failed shell, and start the time limit for retries. If no work finished over this connection, the
+        time counts from its opening.
         """
         since_s = now_s = time.monotonic()
         with self._lock:

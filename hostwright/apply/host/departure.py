@@ -48,6 +48,8 @@ def clean_script(artifacts: Iterable[Artifact]) -> str:
 
 
 def clean(shell: RootShell, artifacts: Iterable[Artifact]) -> None:
-    """Remove Hostwright's unneeded files from a host, except the files of ``artifacts``. Raises ``HostError``."""
+    """Remove Hostwright's unneeded files from a host, except the files of ``artifacts``. Raises ``HostError`` if the
+    removal fails.
+    """
     failure = "old files of Hostwright cannot be removed from the host's disk"
     shell.run(clean_script(artifacts), timeout_s=CLEAN_TIMEOUT_S, failure=failure)

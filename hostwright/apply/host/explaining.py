@@ -54,7 +54,7 @@ def units_of(error: HostError) -> tuple[str, ...]:
 
 
 def last_line(lines: Sequence[str]) -> str:
-    """Return the last line of a step's output. If that line only refers to a journal, the line before it is added."""
+    """Return the last line of a step's output. If that line only refers to a journal, the previous line is added."""
     last = lines[-1].strip() if lines else "it printed nothing"
     return f"{lines[-2].strip()} {last}" if len(lines) > 1 and _BEGINS.match(last) else last
 
@@ -85,9 +85,8 @@ def tell_cause(
 def _tell_step(
     error: StepFailed, found: Examination | None, explain: Callable[[str], Finding | None]
 ) -> Finding | None:
-    """Add the last journal lines of the units of a failed step to the message of ``error``.
-
-    Return the known problem that is found in the step's output, in these journals or on the host.
+    """Add the last journal lines of the failed units to the message of ``error``. Return the known problem found in the
+    step's output, in these journals or on the host.
     """
     step, sentence = error.step, error.sentence
     journals = [journal for journal in found.journals if journal.named in step.units and journal.last] if found else []
@@ -107,5 +106,4 @@ def _tell_step(
 
 
 def _rank(journal: UnitJournal, known: Finding | None, explain: Callable[[str], Finding | None]) -> tuple[bool, bool]:
-    """Return the sort key of a unit's journal: journals with the cause first, then units not named by systemctl."""
     return known is None or explain("\n".join(journal.lines)) != known, journal.unit == journal.named

@@ -18,7 +18,7 @@ TIMEOUT_S = 60.0
 
 
 class HostRecords:
-    """Writes Hostwright's records on one host over the connection to it."""
+    """Writes Hostwright's records on one host."""
 
     def __init__(self, connection: HostConnection, desired: Desired, run: RunStamp):
         self._connection, self._desired, self._run = connection, desired, run
@@ -32,10 +32,9 @@ class HostRecords:
             self._write("the record of the original state", originals.RECORD)
 
     def note_release(self, facts: Facts, keep: Callable[[], str]) -> str:
-        """Record the release of a host that is as desired. Call ``keep``, which stores the stack on this machine.
+        """Record the release of a host that is as desired. Return the error message of ``keep``, or an empty string.
 
-        Return the value of ``keep``: an error message, or an empty string. Raises ``HostError`` if the record cannot be
-        written.
+        ``keep`` stores the stack on this machine. Raises ``HostError`` if the record cannot be written.
         """
         before, stack = self._read(facts), self._desired.stack
         record = newrelease.renewed(self._desired, before, self._run)
@@ -48,8 +47,8 @@ class HostRecords:
     def note_removal(self, facts: Facts, *, depart: bool) -> None:
         """Record that the roles are removed from the host. With ``depart``, also remove Hostwright's own files.
 
-        Set ``depart`` only if every layer was removed. If the record has a layer that was not removed, Hostwright's
-        files stay anyway. Raises ``HostError`` if the record cannot be written.
+        Set ``depart`` only if every layer was removed. If the record has another layer, these files stay. Raises
+        ``HostError`` if the record cannot be written.
         """
         before, gone = self._read(facts), [role.name for role in self._desired.roles]
         record = newrelease.reduced(before, gone)
@@ -60,7 +59,7 @@ class HostRecords:
             self._write(f"its release record {release.PATH}", script)
 
     def _read(self, facts: Facts) -> Mapping[str, Any]:
-        """Return the host's current release record in ``facts``. Raises ``Refused`` if a newer Hostwright wrote it."""
+        """Return the host's current release record. Raises ``Refused`` if a newer Hostwright wrote the record."""
         if sentence := release.refusal(facts):
             raise Refused(self._desired.host, sentence)
         return release.read(facts)

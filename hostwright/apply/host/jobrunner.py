@@ -45,7 +45,9 @@ class JobLost(HostError):
 
 @dataclass(frozen=True, slots=True)
 class JobRunner:
-    """Runs the jobs of a run on one host. ``delivery`` delivers the jobs' files; without it, no job may need files."""
+    """Runs the jobs of a run on one host. ``delivery`` delivers the jobs' files; if it is missing, no job may need
+    files.
+    """
 
     connection: HostConnection
     run: Run
@@ -57,12 +59,14 @@ class JobRunner:
         return self.connection.host
 
     def execute(self, plan: RolePlan, artifacts: Sequence[Artifact], remaining_s: tuple[float, ...] = ()) -> RoleResult:
-        """Deliver ``artifacts``, run the steps of ``plan`` as a job, and return its result, even if the job failed.
+        """Deliver ``artifacts``, run the steps of ``plan`` as a job, and return the result of the job, even if the job
+        failed.
 
         ``remaining_s`` has the seconds of work left at the start of each step (``scripting.runner``).
 
-        Raises ``JobLost`` if the job ended without an exit status, ``ArtifactError`` if a file cannot be delivered, and
-        ``HostError`` if the job cannot be started or the host stays unreachable. A started job continues on the host.
+        Raises ``JobLost`` if the job ended without an exit status, and ``ArtifactError`` if a file cannot be delivered.
+        Raises ``HostError`` if the job cannot be started or the host stays unreachable. A started job continues on the
+        host.
         """
         self._deliver(plan.role, artifacts)
         name = f"{self.run.id}-{plan.role}-{secrets.token_hex(2)}"
@@ -85,8 +89,8 @@ class JobRunner:
     def follow(self, job_id: str, role: str, steps: Sequence[str], nonce: str) -> RoleResult:
         """Read a job's log to its end, over as many connections as necessary. Raises the exceptions of ``execute``.
 
-        ``steps`` are the descriptions of the job's steps. ``nonce`` marks the lines in the log that the job's program
-        prints, not its steps.
+        ``steps`` are the descriptions of the job's steps. ``nonce`` marks the log lines of the job's program; all other
+        lines are output of the steps.
         """
         reader = LogReader(role, steps, nonce, lambda text: transient.reason(self._retry_rules(), text))
 
@@ -145,7 +149,7 @@ def failures(
     explain: Callable[[str], Finding | None],
     clean: Callable[[str], str] = str,
 ) -> tuple[list[StepFailed], HostError | None]:
-    """Return the errors of a failed role: of its changes marked ``alone``, and the error that ended the role.
+    """Return the errors of the changes marked ``alone`` in a failed role, and the error that ended the role.
 
     ``explain`` returns the known problem in a step's output; ``clean`` masks secrets in the output.
     """
@@ -176,10 +180,6 @@ def _told(known: Finding | None) -> str:
 
 
 def _errors(lines: list[str], explain: Callable[[str], Finding | None]) -> str:
-    """Return the errors in ``lines``, the output of a step, each with its known cause and fix.
-
-    Causes are not repeated.
-    """
     errors = dict.fromkeys(line.removeprefix(hostjobs.ERROR) for line in lines if line.startswith(hostjobs.ERROR))
     by_cause: dict[str, list[str]] = {}
     for error in tuple(errors)[:MOST_ERRORS]:

@@ -40,8 +40,7 @@ class Job:
     """The program of one role on one host, as a detached job.
 
     ``id`` is the name of the job's directory; ``nonce`` marks the job's steps in the log. ``run`` and ``operator`` show
-    later runs who started the job. ``retry_rules`` select the failures to retry. ``remaining_s`` has the seconds of
-    work left at the start of each step.
+    later runs who started the job. ``remaining_s`` has the seconds of work left at the start of each step.
     """
 
     id: str
@@ -114,7 +113,7 @@ def _require_id(name: str) -> None:
 
 
 def _archive(contents: dict[str, str]) -> bytes:
-    """Return a tar archive of files with these contents, by name, all with mode 0600 and owner root."""
+    """Return a tar archive of ``contents`` (name → text). All files have mode 0600 and the owner root."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         for name, text in contents.items():

@@ -83,7 +83,6 @@ def runner(plan: RolePlan, nonce: str, remaining_s: Sequence[float] = ()) -> str
 
 
 def _calls(plan: RolePlan, remaining_s: Sequence[float]) -> Iterator[str]:
-    """Yield lines that call the shell function ``step``: one line per step, or per change marked ``alone``."""
     ranks = [min(MOST_URGENT, max(0, round(10 * seconds))) for seconds in remaining_s] or [0] * len(plan.steps)
     for _, steps in groupby(enumerate(plan.steps), key=lambda item: id(item[1][0])):
         numbered = list(steps)
@@ -203,7 +202,6 @@ class LogReader:
         return self._steps[number] if number is not None and number < len(self._steps) else ""
 
     def _read(self, lines: bytes) -> None:
-        """Parse ``lines``, whole lines of the log without the last line break."""
         start = 0
         for match in self._marker.finditer(lines):
             if match.start() > start:
@@ -214,7 +212,6 @@ class LogReader:
             self._keep(lines[start:])
 
     def _mark(self, match: re.Match[bytes]) -> None:
-        """Process a marker line of the log. A marker at an impossible position counts as output."""
         match [word.decode() for word in match.groups() if word is not None]:
             case ["begin", number] if self._next <= int(number) < (len(self._steps) or MOST_STEPS):
                 self._running, self._output, self._retry, self._waited_s = int(number), _Output(), None, 0.0
@@ -232,7 +229,6 @@ class LogReader:
                 self._keep(match[0])
 
     def _announce(self, number: int, wait_s: float) -> None:
-        """Record retry number ``number`` of the running step. Only the first ``MOST_TRIES`` retries have a reason."""
         reason = self._reason(self._output.text()[-transient.TAIL_BYTES :]) if number <= MOST_TRIES else ""
         self._retry = Retry(number, wait_s, reason)
         self._keep(f"hostwright: transient failure, retrying in {wait_s:.0f} s".encode())
@@ -262,8 +258,6 @@ class LogReader:
 
 
 class _Output:
-    """The first and last lines of one step's output, ``OUTPUT_CAP_BYTES`` in total."""
-
     def __init__(self) -> None:
         self._first: list[str] = []
         self._end: deque[str] = deque()

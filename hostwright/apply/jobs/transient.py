@@ -56,5 +56,4 @@ def _compiled(pattern: str) -> Pattern:
 
 
 def _expression(rule: RetryRule) -> str:
-    """Return ``rule`` as one pattern for ``grep -P``. A negative lookahead replaces ``RetryRule.unless``."""
     return f"^(?!.*(?:{rule.unless})).*(?:{rule.pattern})" if rule.unless else rule.pattern

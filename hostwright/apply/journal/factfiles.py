@@ -36,8 +36,6 @@ _LEVEL = 3  #: gzip level that takes half the time of the default level, for 10 
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """A probe as stored in a fact file, without ``Probe.part``, which contains functions."""
-
     script: str
     root: bool
     cap_bytes: int
@@ -45,8 +43,6 @@ class _Question:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """An answer to a probe as stored in a fact file. ``truncated`` is required here, and optional in ``Answer``."""
-
     status: int
     text: str
     truncated: bool
@@ -75,7 +71,6 @@ class Parsed:
         return facts
 
     def _asked(self, data: bytes) -> tuple[tuple[Probe, ...], bytes]:
-        """Return the probes in the second part of a fact file, and the bytes of ``data`` after that part."""
         for begin, probes in tuple(self._probes.items()):  # The loop needs a copy, because other threads may add items.
             if data.startswith(begin):
                 return probes, data[len(begin) :]
@@ -118,7 +113,6 @@ def write_facts(path: Path, host: str, at: str, facts: Facts, redactor: Redactor
 
 @lru_cache(maxsize=_MOST_ASKED)
 def _questions(asked: tuple[tuple[str, bool, int], ...]) -> bytes:
-    """Return the second part of a fact file, which contains the probes ``asked``."""
     rows = [{"script": script, "root": root, "cap_bytes": cap_bytes} for script, root, cap_bytes in asked]
     return _packed(json.dumps(rows) + _ANSWERS)
 
@@ -130,7 +124,8 @@ def _packed(text: str) -> bytes:
 def load_facts(path: Path, parsed: Parsed | None = None) -> tuple[Facts, datetime]:
     """Return the facts in the fact file ``path``, with secrets masked, and the time of the probe (UTC).
 
-    ``parsed`` is a cache: equal facts are the same object. Raises ``InputError`` if the file is unreadable or invalid.
+    ``parsed`` caches facts, so that equal facts are one object. Raises ``InputError`` if the file is unreadable or
+    invalid.
     """
     try:
         text, facts = _read(path.read_bytes(), parsed or Parsed())
@@ -143,7 +138,6 @@ def load_facts(path: Path, parsed: Parsed | None = None) -> tuple[Facts, datetim
 
 
 def _read(data: bytes, parsed: Parsed) -> tuple[str, Facts]:
-    """Return the time of the probe, as written in the fact file ``data``, and the facts."""
     first = zlib.decompressobj(_GZIP)
     head = first.decompress(data, _HEAD_BYTES)
     if first.eof and head.endswith(_PROBES.encode()):

@@ -39,7 +39,7 @@ def find(runs: Runs, name: str) -> RunSummary:
 def records(folder: Path) -> Iterator[Mapping[str, Any]]:
     """Yield the records of the run in ``folder`` as they are written, from the first on.
 
-    Ends when the run has ended or its process is gone.
+    Ends when the run has ended, or the process of the run is gone.
     """
     pause = threading.Event()
     journal, header = folder / JOURNAL, summary_of(folder).header

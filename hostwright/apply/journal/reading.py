@@ -136,7 +136,6 @@ def summary_of(folder: Path) -> RunSummary:
 
 
 def _ends(journal: Path) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Return the first record of a journal and its last complete record. A missing record is an empty mapping."""
     try:
         with journal.open("rb") as file:
             first = file.readline()

@@ -105,7 +105,7 @@ class RunEnding:
 
 
 def ending_of(record: Mapping[str, Any]) -> RunEnding | None:
-    """Return the ending in ``record``, a run's last record; ``None`` if it is damaged or of another kind."""
+    """Return the ending in ``record``, a run's last record; ``None`` if the record is damaged or of another kind."""
     if record.get("kind") != RUN_ENDED:
         return None
     try:

@@ -106,19 +106,16 @@ class Redactor:
         return self.clean(value)
 
     def _without_credentials(self, match: re.Match[str]) -> str:
-        """Return the part of a URL from ``://`` to ``@``, which ``match`` contains, with its credentials masked.
-
-        In http, everything before the ``@`` is a credential (a token has no colon). In other schemes, a user name alone
-        is not a credential.
+        """Return the part of a URL in ``match`` with masked credentials. In http, everything before the ``@`` is a
+        credential (a token has no colon). In other schemes, a user name alone is not a credential.
         """
         before = match.string[max(0, match.start() - 5) : match.start()].lower()
         hidden = ":" in match[1] or before.endswith(("http", "https"))
         return f"://{self._mask}@" if hidden else match[0]
 
     def _masked(self, pattern: re.Pattern[str], text: str) -> str:
-        """Return ``text`` with each match of ``pattern`` masked, and overlapping matches masked together.
-
-        If the masked text still matches, return only a mask.
+        """Mask each match of ``pattern`` in ``text``; overlapping matches are masked together. If the masked text still
+        matches, return only a mask.
         """
         match = pattern.search(text)
         if match is None:
@@ -183,7 +180,6 @@ def _between(text: str, spans: Sequence[Sequence[int]]) -> Iterator[str]:
 
 
 def _forms(text: str) -> Iterator[str]:
-    """Yield the secret ``text`` in plain form and in its usual encodings."""
     yield text
     raw = text.encode("utf-8", "surrogatepass")
     encoded = {quote(raw), quote(raw, safe=""), quote_plus(raw)}
@@ -206,10 +202,9 @@ def _forms(text: str) -> Iterator[str]:
 
 
 def _base64(raw: bytes) -> Iterator[str]:
-    """Yield the base64 of the secret ``raw``, and those parts of it that are the same at any offset in an encoded text.
+    """Yield the base64 of the secret ``raw``, and for each alignment the part that the adjacent bytes do not change.
 
-    A secret has three alignments, because base64 encodes three bytes as four characters. The characters at its ends
-    also encode bits of the adjacent bytes.
+    Base64 encodes three bytes as four characters, so a secret has three alignments.
     """
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
         whole = encode(raw).decode()
@@ -222,9 +217,8 @@ def _base64(raw: bytes) -> Iterator[str]:
 
 
 def _alternatives(forms: Iterable[str], depth: int = 3) -> str:
-    """Return a regular expression that matches any of ``forms``, the longest first.
-
-    The texts are grouped by up to ``depth`` first letters, because a fleet may have a thousand passwords.
+    """Return a regular expression that matches any of ``forms``, the longest first. Texts are grouped by up to
+    ``depth`` first letters, because a fleet may have a thousand passwords.
     """
     known = set(forms)
     if depth == 0 or len(known) < 4:

@@ -22,8 +22,8 @@ _HEAD = re.compile(rb'\{"kind": "([a-z ]+)", "host": ("(?:[^"\\]|\\.)*")')
 def results_of(hosts: Iterable[str], seen: Iterable[str], ended: Mapping[str, str], *, running: bool) -> dict[str, str]:
     """Return the result of each host of a run.
 
-    The result of a host is the one in ``ended``, if any. Otherwise it is ``interrupted`` for a host in ``seen``, and
-    ``untouched`` for any other host. While the run is in progress, ``running`` and ``waiting`` replace these two words.
+    The result is the one in ``ended``, else ``interrupted`` for a host in ``seen``, else ``untouched``. While the run
+    is in progress, ``running`` and ``waiting`` replace the last two.
     """
     begun = set(seen)
     open_, unseen = (RUNNING, WAITING) if running else (INTERRUPTED, UNTOUCHED)
@@ -41,7 +41,7 @@ def parsed(line: bytes) -> dict[str, Any] | None:
 
 
 def scan(journal: Path) -> tuple[set[str], dict[str, str]]:
-    """Return the hosts that ``journal`` has a record about, and the result of each host whose work ended."""
+    """Return the hosts with a record in ``journal``, and the result of each host on which the work has ended."""
     seen: set[str] = set()
     ended: dict[str, str] = {}
     try:

@@ -21,8 +21,8 @@ from hostwright.plan.model import StepResult
 class RoleRun:
     """The job of one role on one host, from the journal.
 
-    ``began_s`` is in seconds after the start of the run. ``planned`` is the number of planned steps. ``status`` is
-    ``None`` if the job's end was not recorded. ``attached`` names the earlier run that started the job, if any.
+    ``began_s`` is in seconds after the start of the run. ``status`` is ``None`` if the job's end was not recorded.
+    ``attached`` names the earlier run that started the job, if any.
     """
 
     role: str
@@ -69,8 +69,6 @@ class RecordedRun:
 
 @dataclass(slots=True)
 class _Draft:
-    """The data collected so far from a journal's records about one host."""
-
     ended: bool = False
     result: str = ""
     sentence: str = ""
@@ -81,7 +79,7 @@ class _Draft:
 
 
 def read_run(folder: Path, header: RunHeader, *, running: bool = False) -> RecordedRun:
-    """Return the whole record of the run in ``folder``. Damaged lines of its journal are counted and skipped.
+    """Return the whole record of the run in ``folder``. Damaged lines of the journal are counted and skipped.
 
     ``running`` means that the run is in progress.
     """
@@ -103,7 +101,6 @@ def read_run(folder: Path, header: RunHeader, *, running: bool = False) -> Recor
 
 
 def _records(journal: Path) -> Iterator[dict[str, Any] | None]:
-    """Yield each line of a journal as a record, or ``None`` for a damaged line. A truncated last line is omitted."""
     try:
         with journal.open("rb") as file:
             for line in file:
@@ -115,10 +112,6 @@ def _records(journal: Path) -> Iterator[dict[str, Any] | None]:
 
 
 def _note(draft: _Draft, record: Mapping[str, Any], folder: Path) -> bool:
-    """Add ``record``, which is about one host, to the host's draft. Return whether the record is valid.
-
-    ``folder`` is the directory of the run.
-    """
     match record:
         case {"kind": "observed", "plan": dict(plan)}:
             draft.plans.append(plan)
@@ -148,10 +141,6 @@ def _attached(role: str, t: float, record: Mapping[str, Any]) -> RoleRun:
 
 
 def _finish(draft: _Draft, role: str, status: int, record: Mapping[str, Any], rows: Sequence[Any]) -> bool:
-    """Complete the latest job of ``role`` that has not ended. If the record of its start is missing, create the job.
-
-    ``rows`` are the job's steps in ``record``. Return whether all of them are valid.
-    """
     steps = tuple(step for row in rows if (step := _step(row)))
     place = next((i for i in reversed(range(len(draft.roles))) if _open(draft.roles[i], role)), None)
     seconds, t = (float(n) if isinstance(n := record.get(name), (int, float)) else 0.0 for name in ("duration_s", "t"))

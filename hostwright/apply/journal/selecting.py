@@ -54,7 +54,7 @@ def named_sets(root: Path, inventory: str | Path) -> dict[str, set[str]]:
 
 
 def sets_in(results: Mapping[str, str]) -> dict[str, set[str]]:
-    """Return the hosts in each ``@`` set (such as ``@failed``), given the result of each host."""
+    """Return the hosts in each ``@`` set (such as ``@failed``). ``results`` maps each host to its result."""
     return {name: {host for host, result in results.items() if result in words} for name, words in SETS.items()}
 
 
@@ -83,8 +83,8 @@ def resumable(root: Path, inventory: str | Path, name: str = "", known: Collecti
 
     An unfinished host counts if no later run worked on it, and if ``known``, the inventory's hosts, contains it.
 
-    Raises ``InputError`` if no run qualifies, if the run is still in progress, or if an older run was stopped and the
-    latest run also left hosts unfinished.
+    Raises ``InputError`` if no run qualifies, or if the run is still in progress. Raises it also if an older run was
+    stopped and the latest run also left hosts unfinished.
     """
     if name:
         return _unless_running(_named(root, inventory, name))
@@ -118,9 +118,8 @@ def to_resume(root: Path, inventory: str | Path, name: str = "") -> Resume:
 
 
 def _named(root: Path, inventory: str | Path, name: str) -> RunSummary:
-    """Return the provision run ``name``.
-
-    Raises ``InputError`` if the run does not exist, or used another verb or inventory.
+    """Return the provision run ``name``. Raises ``InputError`` if the run does not exist, or used another verb or
+    inventory.
     """
     run = Runs(root).find(name, "--resume")
     if run.header.verb != "provision":
@@ -147,9 +146,7 @@ def _left_and_stopped(
     runs: list[RunSummary], known: Container[str] | None
 ) -> tuple[RunSummary | None, RunSummary | None]:
     """Return the latest run that left hosts unfinished or is in progress, and the latest run that was stopped early.
-
-    ``runs`` are ordered from the newest. A run was stopped early if it left hosts with a result in ``UNFINISHED``. If
-    ``known`` is given, only its hosts count.
+    ``runs`` are ordered from the newest. If ``known`` is given, only the hosts in it count.
     """
     last = None
     begun: set[str] = set()

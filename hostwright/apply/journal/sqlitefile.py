@@ -23,8 +23,8 @@ BUSY_S = 30.0
 class SqliteFile:
     """A type of SQLite file, such as the one for audits.
 
-    ``prepare`` sets up a connection, and creates the tables of a new file. It raises ``InputError`` for a file of
-    another version or program. ``afresh`` completes the error "move the file away, and …".
+    ``prepare`` sets up a connection, and creates the tables of a new file. ``prepare`` raises ``InputError`` for a file
+    of another version or program. ``afresh`` completes the error "move the file away, and …".
     """
 
     prepare: Callable[[sqlite3.Connection], None]
@@ -78,7 +78,6 @@ class SqliteFile:
                 Path(beside + suffix).unlink(missing_ok=True)
 
     def _trouble(self, path: Path, error: sqlite3.Error) -> HostwrightError:
-        """Return SQLite's error as an error for the operator. The low byte of SQLite's code is the primary code."""
         match getattr(error, "sqlite_errorcode", 0) & 0xFF:
             case sqlite3.SQLITE_FULL:
                 return HostwrightError(f"{path}: {refused(_FULL, ANOTHER_STATE)}")

@@ -68,10 +68,10 @@ _DURABLE = (events.RoleFinished, events.HostEnded)  #: types of events to sync t
 
 
 class Journal:
-    """Writes the journal of one run. Call it with each event, from any thread. Then call ``end`` and ``close``.
+    """Writes the journal of one run. Call the object with each event, from any thread. Then call ``end`` and ``close``.
 
-    As a context manager, it records the end of the run from the exception that ends the block, if any, unless ``end``
-    was called.
+    As a context manager, the journal records the end of the run from the exception that ends the block, if any, unless
+    ``end`` was called.
     """
 
     def __init__(self, header: RunHeader, redactor: Redactor, on_trouble: Callable[[str], None]):
@@ -153,11 +153,13 @@ class Journal:
         return self._kept
 
     def __call__(self, event: Event) -> None:
-        """Record an event, unless journals do not keep events of its class."""
+        """Record ``event``, unless journals do not keep events of its class."""
         self.add(event)
 
     def add(self, event: Event, at: str = "") -> None:
-        """Record an event as calling the journal does. ``at`` is its time (ISO 8601); the default is now."""
+        """Record an event as calling the journal does. ``at`` is the time of the event (ISO 8601); the
+        default is now.
+        """
         record = record_of(event)
         if record is None:
             return
@@ -187,7 +189,7 @@ class Journal:
         self.close()
 
     def close(self) -> None:
-        """Close the file. Without a recorded end, readers regard the run as cut off."""
+        """Close the file. Without a recorded end, readers regard the run as interrupted."""
         with self._sync_lock, self._lock:
             fd, self._fd = self._fd, None
             if fd is not None:
@@ -235,7 +237,7 @@ class Journal:
             rmtree(self._folder, ignore_errors=True)
 
     def _keep_facts(self, host: str, facts: Facts) -> str:
-        """Write the facts of ``host`` to a file. Return its path in the run's directory; empty if writing failed."""
+        """Write the facts of ``host`` to a file. Return the path in the run's directory; empty if writing failed."""
         if self._fd is None:
             return ""
         with self._lock:
@@ -253,10 +255,8 @@ class Journal:
     def _put(
         self, record: Mapping[str, Any], *, sync: bool, cleaned: bool = False, last: bool = False, at: str = ""
     ) -> None:
-        """Append a record to the journal as one line, in one write.
-
-        ``sync`` waits until the line is on disk. ``cleaned`` means that the record contains no secrets; ``last``, that
-        no record may follow. ``at`` is its time; the default is now.
+        """Append ``record`` to the journal as one line, in one write. ``sync`` waits until the line is on disk.
+        ``cleaned`` means that the record contains no secrets; ``last``, that no record may follow.
         """
         if self._fd is None:
             return
@@ -316,7 +316,7 @@ class Journal:
 
 
 def _claim(runs: Path, run: str) -> Path:
-    """Create the directory for ``run`` below ``runs``. If the name exists, append a number to it."""
+    """Create the directory for ``run`` below ``runs``. If the name exists, append a number to the name."""
     for number in count(1):
         folder = runs / (run if number == 1 else f"{run}-{number}")
         with suppress(FileExistsError):
@@ -349,7 +349,7 @@ def prune(root: Path, spare: str = "") -> tuple[str, ...]:
 
 
 def _remove(folder: Path) -> None:
-    """Remove the directory of a run. It is renamed first, so that no reader finds half of it."""
+    """Remove the directory of a run. The directory is renamed first, so that no reader finds half of its files."""
     going = folder.with_name(_GOING + folder.name)
     with suppress(OSError):
         folder.rename(going)
@@ -357,7 +357,6 @@ def _remove(folder: Path) -> None:
 
 
 def _size(summary: RunSummary) -> int:
-    """Return the total size of a run's files in bytes."""
     if summary.size_bytes is not None:
         return summary.size_bytes
     total = 0

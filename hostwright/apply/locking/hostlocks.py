@@ -34,7 +34,8 @@ REASON_CHARACTERS = 200  #: maximum number of characters of a reason, which must
 
 @dataclass(frozen=True, slots=True)
 class HostLocks:
-    """The locks of one host, after a call and before it. If the call changed nothing, both are the same.
+    """The locks of one host after a call, and the locks before the call. If the call changed nothing, both are the
+    same.
 
     ``aside`` is a lock on this machine, set by a rebuild that gives up on an unreachable host.
     """
@@ -61,7 +62,7 @@ class HostLocks:
 
 
 def probe_host_locks(targets: Targets, connections: Connections, inventory: Path) -> Results[HostLocks]:
-    """Read the locks of ``targets``, without root, over one exec channel per host. Nothing is changed."""
+    """Read the locks of ``targets``, without root, over one exec channel per host."""
 
     def kept(name: str) -> Aside:
         lock = locallocks.get(state_root(), inventory, name)
@@ -131,10 +132,6 @@ def read_reason(text: str) -> str:
 def _each(
     targets: Targets, connections: Connections, work: Callable[[RootShell], HostLocks], kept: Callable[[str], Aside]
 ) -> Results[HostLocks]:
-    """Call ``work`` on each host, and ``kept`` with its name for the lock of the host on this machine.
-
-    If this machine has a lock for an unreachable host, the result of that host is not an error.
-    """
     by_name = targets.by_name
 
     def locks_of(name: str) -> HostLocks:

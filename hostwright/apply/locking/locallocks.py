@@ -52,7 +52,7 @@ def take_off(
     """Remove the lock for ``host`` from this machine and return it; ``None`` if no lock exists.
 
     Raises ``Locked`` for an unexpired lock of an operator other than ``who``, and ``InputError`` for a damaged file.
-    ``force`` removes both; the result for a damaged file is ``None``.
+    With ``force``, removes the lock or the damaged file in any case, and returns ``None`` for a damaged file.
     """
     path = _path(root, inventory, host)
     if not path.exists():
@@ -90,7 +90,7 @@ def refusal(root: Path, inventory: str | Path, host: str, now: datetime) -> str:
 
 
 def _path(root: Path, inventory: str | Path, host: str) -> Path:
-    """Return the path of the lock file for ``host``. It contains a hash, because host names may be any text."""
+    """Return the path of the lock file for ``host``. The path contains a hash, because host names may be any text."""
     name = hashlib.sha256(host.encode("utf-8", "surrogatepass")).hexdigest()[:32]
     return root / FOLDER / place_of(inventory) / f"{name}.json"
 

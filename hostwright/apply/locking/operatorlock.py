@@ -44,9 +44,8 @@ def take_lock_off(shell: RootShell, who: str, *, force: bool = False) -> Facts:
 
 
 def _change_lock(shell: RootShell, who: str, script: Callable[[Facts], str], *, force: bool) -> Facts:
-    """Probe the lock of a host, and change it with the program ``script(facts)``. Return the facts before the change.
-
-    Start over if another operator changed the lock in between.
+    """Change the lock of a host with the program ``script(facts)``, and return the facts before the change. Start over
+    if another operator changed the lock in between.
     """
     for _ in range(TRIES):
         before = probe_locks(shell)

@@ -58,7 +58,7 @@ _KEEP = "; ".join(
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """Another holder of a host's lock, and the age in seconds of its last heartbeat, by the host's clock."""
+    """Another holder of a host's lock, and the age in seconds of the holder's last heartbeat, by the host's clock."""
 
     held: Holder | None
     age_s: float
@@ -133,8 +133,8 @@ class HostLock:
 class Keeper:
     """The controller's side of the program that holds a host's lock: the input and output of the program.
 
-    The object is the standard input of the program (``transport.Readable``). At most one heartbeat is unanswered at a
-    time. Its answer proves that the lock is held for ``LAPSES_S`` from the time when the heartbeat was sent.
+    The object is the standard input of the program (``transport.Readable``). The answer proves that the lock is held
+    for ``LAPSES_S`` from the time when the heartbeat was sent.
     """
 
     def __init__(self, shell: RootShell, holder: Holder, wait_s: int):
@@ -154,7 +154,7 @@ class Keeper:
         self._thread.start()
 
     def settled(self, timeout_s: float) -> Busy | None:
-        """Wait until the lock is acquired, and return ``None``. If it is not free, return its other holder.
+        """Wait until the lock is acquired, and return ``None``. If another holder has the lock, return that holder.
 
         Raises ``Unreachable`` if the host does not answer within ``timeout_s``, and the error with which the program
         ended.
@@ -214,7 +214,6 @@ class Keeper:
         self.stop()
 
     def _take(self, data: bytes) -> None:
-        """Parse ``data``, the next output of the program on the host. Lines from a login shell are ignored."""
         *lines, rest = (self._rest + data).split(b"\n")
         self._rest = rest[-2 * locks.RECORD_CAP_BYTES :]
         with self._change:
@@ -238,7 +237,7 @@ class Keeper:
 
 
 def _lapse_s(busy: Busy, holder: Holder) -> float:
-    """Return the seconds to wait until the lock of another holder, ``busy``, expires; 0 if it never does."""
+    """Return the seconds to wait until the lock of another holder, ``busy``, expires; 0 if the lock never expires."""
     if busy.held is not None and busy.held.run == holder.run:
         return OWN_WAIT_S
     return LAPSE_WAIT_S if locks.lapsing(busy.held, busy.age_s, holder) else 0.0

@@ -42,8 +42,7 @@ def apply_goal(
     it raises ``NotAccepted``, the host has failed. ``open_executor`` creates the executor; the default is threads of
     this process.
 
-    Raises ``InputError`` for invalid limits, and ``Interrupted`` with the results so far after a second Ctrl-C. Errors
-    of hosts are in the results.
+    Raises ``InputError`` for invalid limits, and ``Interrupted`` with the results so far after a second Ctrl-C.
     """
     hosts, connections = tuple(run.targets.by_name), run.connections
     limits = read_limits(run.request, len(hosts), most=len(hosts) if open_executor else None)
@@ -76,7 +75,7 @@ def apply_goal(
 def apply_to(
     run: Run, name: str, goal: Goal = AS_WANTED, accept: Accept | None = None, ended: frozenset[str] | None = None
 ) -> Outcome:
-    """Apply a goal to the host ``name``, from opening its connection to closing it.
+    """Apply a goal to the host ``name``, and open and close the connection to the host.
 
     ``accept`` is as in ``apply_goal``; ``ended`` is as in ``HostJob``. Raises ``HostError`` if the host did not reach
     the goal.

@@ -36,7 +36,9 @@ class Connections:
         self._cut = False
 
     def connect(self, target: TargetHost) -> RootShell:
-        """Open a root shell on ``target``. The sudo password for all hosts takes precedence over the inventory's."""
+        """Open a root shell on ``target``. The sudo password for all hosts takes precedence over a password in the
+        inventory.
+        """
         if self._cut:
             raise Stopped(target.name, CUT)
         with self._lock:
@@ -80,11 +82,13 @@ class Connections:
         return (self._password,) if self._password else ()
 
     def password(self, target: TargetHost) -> Secret | None:
-        """Return the sudo password for ``target``: the one given for all hosts, else the one in the inventory."""
+        """Return the sudo password for ``target``: the password given for all hosts, else the one in the inventory."""
         return self._password or target.host.become_password
 
     def plan(self, target: TargetHost, emit: Emit = lambda _: None, *, desired: Desired | None = None) -> HostPlan:
-        """Probe and plan ``target`` over a connection of its own. ``desired`` replaces its desired state."""
+        """Probe and plan ``target`` over a connection of its own. ``desired`` replaces the desired state of
+        ``target``.
+        """
         wanted = desired or target.desired
         with self.connect(target) as shell:
             facts = observe(shell, wanted)

@@ -29,14 +29,13 @@ class Ask(Protocol):
     """Asks the operator to approve the consequences of a run. Raises an error for any answer other than yes."""
 
     def __call__(self, consequences: Sequence[str], hosts: int) -> None:
-        """Ask the operator once to approve ``consequences``; if empty, ask nothing.
-
-        ``hosts`` is the number of hosts in the run.
+        """Ask the operator once to approve ``consequences``; if empty, ask nothing. ``hosts`` is the number of hosts in
+        the run.
         """
 
 
 def unasked(what: str) -> InputError:
-    """Return the error for the action ``what``, which was not approved, because no terminal exists to ask on."""
+    """Return the error for the action ``what`` if no terminal exists on which the operator can approve the action."""
     sentence = f"{what}; pass --yes or set {YES_VARIABLE}=1, since no terminal exists to ask on; nothing was changed"
     return InputError(sentence, "--yes")
 
@@ -110,5 +109,5 @@ def folded(found: Mapping[str, Iterable[str]]) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """Return ``text``, which a host has sent, as one line in which ``{}`` is escaped."""
+    """Return the host's ``text`` as one line in which ``{}`` is escaped."""
     return one_line(text).replace("{}", "{ }")

@@ -53,8 +53,6 @@ def follow_each(run: Run) -> Results[Followed]:
 
 
 class _Following:
-    """Follows the run that works on one host."""
-
     def __init__(self, run: Run, connection: HostConnection):
         self._connection, self._emit = connection, run.emit
         self._runner = JobRunner(connection, run)
@@ -63,7 +61,6 @@ class _Following:
         self._run = self._operator = ""
 
     def to_the_end(self) -> Followed:
-        """Poll the host until neither the run nor any of the run's jobs is left on the host."""
         pause = threading.Event()
         while self._look():
             pause.wait(LOOK_S)
@@ -72,7 +69,6 @@ class _Following:
         return self._ended()
 
     def _look(self) -> bool:
-        """Poll the host once, and follow new jobs of the run. Return whether the run is still active on the host."""
         probes = (locks.RUN_LOCK, jobs.RUNNING)
         facts = self._connection.use(lambda shell: ask(shell, probes, timeout_s=TIMEOUT_S))
         holder, running = locks.run_lock(facts), jobs.running(facts)

@@ -39,7 +39,7 @@ AS_WANTED: Goal = AsWanted()
 
 @dataclass(frozen=True)
 class OnlyStates:
-    """The goal that every host has ``states`` of one role and keeps all others; verbs of roles use it."""
+    """The goal that every host has ``states`` of one role and keeps all other states; verbs of roles use it."""
 
     role: str
     states: tuple[Resource, ...]

@@ -74,7 +74,6 @@ def read_limits(request: Request, hosts: int, most: int | None = None) -> Limits
 
 
 def _amount(option: str, text: str, hosts: int) -> Fraction | None:
-    """Return the exact number of hosts that ``text``, a number or a share of ``hosts``, means. ``None`` if empty."""
     if not text.strip():
         return None
     match = _AMOUNT.fullmatch(text.strip())
@@ -86,7 +85,7 @@ def _amount(option: str, text: str, hosts: int) -> Fraction | None:
 class Scheduler:
     """The waiting and running hosts of one run, and its failures so far. Chooses the hosts that begin next.
 
-    Not thread-safe. ``ceiling`` limits the running hosts; it may change as workers join and leave.
+    Not thread-safe. ``ceiling`` limits the running hosts, and may change as workers join and leave.
     """
 
     def __init__(self, names: Iterable[str], limits: Limits, ceiling: int):
@@ -169,7 +168,6 @@ class Scheduler:
             self._canaries.discard(host)
 
     def _replace_canary(self, host: str) -> None:
-        """If the locked ``host`` is a canary, make the next waiting host a canary in its place."""
         if host in self._canaries:
             self._canaries.remove(host)
             self._canaries.update([name for name in self._waiting if name not in self._canaries][:1])

@@ -43,7 +43,9 @@ class Formers:
     errors: Mapping[str, HostError]
 
     def of(self, name: str) -> Former:
-        """Return the former stacks of the host ``name``. Raises ``HostError`` if its records could not be read."""
+        """Return the former stacks of the host ``name``. Raises ``HostError`` if the host's records could
+        not be read.
+        """
         if name in self.found:
             return self.found[name]
         raise self.errors.get(name) or Stopped(name, CUT)
@@ -51,7 +53,9 @@ class Formers:
 
 @dataclass(frozen=True)
 class Removal:
-    """The goal of ``remove``: hosts without the targets' roles and without roles that have left the inventory."""
+    """The goal of ``remove``: hosts without the roles of the targets, and without roles that have left the
+    inventory.
+    """
 
     roster: Roster
     formers: Formers
@@ -65,7 +69,9 @@ class Removal:
         return removal_of(now.desired, former.desired, now.rest.desired)
 
     def departs(self, target: TargetHost) -> bool:
-        """Return whether every role of the host is removed, and this machine has a copy of all of its former stacks."""
+        """Return whether every role of the host is removed, and this machine has copies of all former stacks of the
+        host.
+        """
         return whole(target) and self.formers.of(target.name).known
 
 
@@ -105,7 +111,6 @@ def probe_formers(roster: Roster, targets: Targets, connections: Connections) ->
 
 
 def _former(target: TargetHost, records: Sequence[Mapping[str, Any]]) -> Former:
-    """Return the former stacks that ``records``, the release records of one host, name."""
     digests = {release.digest_of(record): record for record in records if not release.about(record, target.stack)}
     try:
         stacks = {digest: stackstore.find(digest, target.kinds) for digest in digests}

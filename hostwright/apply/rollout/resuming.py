@@ -15,7 +15,7 @@ from hostwright.plan.targets import Roster
 
 
 def resume(request: Request, roster: Roster, run: str = "") -> tuple[str, Request]:
-    """Return the ID of the provision run to continue (``resumable``), and the request that continues it.
+    """Return the ID of the provision run to continue (``resumable``), and the request that continues this run.
 
     The request is for the unfinished hosts of that run. The options of that run replace the defaults in ``request``.
     Raises ``InputError`` if ``request`` names hosts, or if the run cannot be continued.

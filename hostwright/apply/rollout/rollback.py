@@ -23,7 +23,9 @@ RECORDS = (release.RELEASE, release.FORMERS)  #: probes for the records of a hos
 
 @dataclass(frozen=True)
 class WayBack:
-    """The release to which one host can be rolled back: the host before (``now``) and after the rollback (``back``)."""
+    """The release to which one host can be rolled back. ``now`` is the host before the rollback, ``back`` the host
+    after it.
+    """
 
     now: TargetHost  #: the host with the stack from the inventory
     back: TargetHost  #: the same host and variables with the stack and the layers of the release record
@@ -73,9 +75,8 @@ def _named(record: Mapping[str, Any], to: str) -> bool:
 
 
 def _stack_of(target: TargetHost, record: Mapping[str, Any]) -> Stack:
-    """Return this machine's copy of the stack that ``record`` names.
-
-    Raises ``Refused`` if no copy exists, or if the stack breaks a rule of this version.
+    """Return this machine's copy of the stack that ``record`` names. Raises ``Refused`` if no copy exists, or if the
+    stack breaks a rule of this version.
     """
     try:
         stack = stackstore.find(release.digest_of(record), target.kinds)
@@ -103,6 +104,5 @@ def _no_record(target: TargetHost, records: Sequence[Mapping[str, Any]], to: str
 
 
 def _said(record: Mapping[str, Any]) -> str:
-    """Return a short description of the release record ``record``. The stack's name in it is text from the host."""
     digest = release.digest_of(record)[:12] or "without a digest"
     return f"{printable(str(record.get('stack', '')))[:80]} ({release.at_of(record) or 'no date'}, {digest})"

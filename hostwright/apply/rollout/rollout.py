@@ -138,10 +138,10 @@ def roll_out(
     itself; for all others, ``emit`` receives ``HostEnded``. Slots of ``silent()`` hosts (``Silence.hosts``) and
     ``not_responding()`` hosts (``Connections.not_responding``) are released to others (``Scheduler.begin``).
 
-    The first Ctrl-C or SIGTERM calls ``on_interrupt()``, which must make ``work`` raise ``Stopped`` soon, and waits for
-    the running hosts, except the ones that ``detach()`` returns. The second calls ``stop()`` to close the connections
-    and raises ``Interrupted`` without waiting for threads. Unexpected errors become ``Unforeseen`` errors of their
-    host.
+    The first Ctrl-C or SIGTERM calls ``on_interrupt()``, which must make ``work`` raise ``Stopped`` soon. The function
+    then waits for the running hosts, except the hosts that ``detach()`` returns. The second signal calls ``stop()`` to
+    close the connections, and raises ``Interrupted`` without waiting for threads. Unexpected errors become
+    ``Unforeseen`` errors of their host.
     """
     run = _Rollout(
         names, work, limits, emit=emit, stop=stop, on_interrupt=on_interrupt, detach=detach, silent=silent,
@@ -156,8 +156,6 @@ class _Interrupted:
 
 
 class _Rollout(Generic[T]):
-    """The loop that runs the work of one run on its hosts."""
-
     def __init__(
         self,
         names: Sequence[str],
@@ -186,7 +184,6 @@ class _Rollout(Generic[T]):
         self._listed = False
 
     def run(self) -> Results[T]:
-        """Run the loop until the work on all hosts has ended, and return the results."""
         with interruptions(lambda: self._inbox.put(_Interrupted())):
             try:
                 self._loop()
@@ -229,10 +226,6 @@ class _Rollout(Generic[T]):
         self._inbox.put(WorkEnded(host, future))
 
     def _next(self) -> WorkEnded[T] | _Interrupted | None:
-        """Return the next message in the inbox.
-
-        ``None`` if no message arrives within ``TICK_S``, or if the message is about a host that already has a result.
-        """
         try:
             message = self._inbox.get(timeout=TICK_S)
         except Empty:
@@ -277,16 +270,14 @@ class _Rollout(Generic[T]):
             self._end_cut(host, Stopped(host, LEFT_ALONE))
 
     def _list_untouched(self) -> None:
-        """After the run has stopped, report once each host on which no work has begun as ``untouched``."""
         if self._scheduler.because and not self._listed:
             self._listed = True
             for host in self._scheduler.untouched:
                 self._emit(HostEnded(host, "untouched", self._scheduler.because))
 
     def _cut(self, because: str) -> None:
-        """Close the connections, wait up to ``CUT_S``, and set a result for every host.
-
-        ``because`` is the reason why the run stops. Another Ctrl-C ends the wait.
+        """Close the connections, wait up to ``CUT_S``, and set the result of every host. Another Ctrl-C
+        ends the wait.
         """
         self._scheduler.halt(because)
         cutter = threading.Thread(target=self._stop, name="cut", daemon=True)
@@ -303,7 +294,6 @@ class _Rollout(Generic[T]):
         self._list_untouched()
 
     def _take_cut(self, ended: WorkEnded[T]) -> None:
-        """Set the result of a host whose work ended after ``_cut`` has closed its connection."""
         host, error = ended.host, ended.error
         if error is not None:
             result, sentence = _verdict(error)
@@ -326,7 +316,6 @@ class _Rollout(Generic[T]):
 
 
 def _of_host(host: str, error: BaseException, sentence: str) -> HostError:
-    """Convert ``error``, any error of a host's work, to a ``HostError``. ``sentence`` is the message of a new one."""
     if isinstance(error, HostError):
         return error
     ours = HostError(host, sentence)
@@ -335,7 +324,6 @@ def _of_host(host: str, error: BaseException, sentence: str) -> HostError:
 
 
 def _verdict(error: BaseException) -> tuple[str, str]:
-    """Return the result (one of ``events.RESULTS``) and the message for ``error``, an error of a host's work."""
     if isinstance(error, HostError):
         return result_of(error), error.sentence
     if isinstance(error, HostwrightError):

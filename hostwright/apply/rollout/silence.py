@@ -24,8 +24,6 @@ LEAVE_S = 1.0  #: seconds to wait at the end of a run for a view that is blocked
 
 @dataclass(slots=True)
 class _Wait:
-    """A wait for one host: its purpose, its start, the time of the next report, and whether it was reported."""
-
     what: str
     since_s: float
     due_s: float
@@ -38,12 +36,10 @@ class Silence:
     Use it as a context manager around the run: ``with Silence(view) as silence``. Thread-safe. Events after the end of
     the context are dropped.
 
-    ``Waiting`` and ``Retrying`` come from this machine. So a repeated wait for the same thing, such as the next
-    connection attempt, continues one silence. A wait for something else proves that the host made progress.
+    A repeated wait for the same thing, such as the next connection attempt, continues one silence.
 
     Before a host was observed, every wait counts. Afterwards, only waits for ``CONTACT`` count, because a reboot or a
-    drain may take hours. During such a long wait, a host keeps its slot, so that a batch of two never has ten hosts out
-    of service.
+    drain may take hours.
     """
 
     def __init__(

@@ -31,8 +31,6 @@ UNSIGNED = Signing()
 
 @dataclass(frozen=True, slots=True)
 class _SavedPlans:
-    """The content of a file with saved plans."""
-
     schema: Literal[2]
     plans: dict[str, Plan]
 
@@ -57,7 +55,7 @@ def save(path: Path, plans: Iterable[Plan], redactor: Redactor, signed: Signing 
 def load(path: Path, signers: Sequence[Path] = ()) -> dict[str, Plan]:
     """Return the plans in the file ``path``, by host.
 
-    Raises ``InputError`` for an unreadable or invalid file, or unless every file of ``signers`` accepts its signature.
+    Raises ``InputError`` for an unreadable or invalid file, or unless every file of ``signers`` accepts the signature.
     """
     try:
         text = path.read_bytes()
@@ -84,7 +82,6 @@ def load_for(hosts: Iterable[str], path: Path, signers: Sequence[Path] = ()) -> 
 
 
 def _fault(document: Mapping[str, Any]) -> str:
-    """Return the error message for ``document``, the content of an invalid file of saved plans."""
     schema = document.get("schema", 1)
     if isinstance(schema, int) and schema > SCHEMA:
         return "was saved by a newer Hostwright; upgrade Hostwright here, or make a plan with this one"

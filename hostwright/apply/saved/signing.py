@@ -133,9 +133,8 @@ def _asked(signers: Path) -> str:
 
 
 def _keygen(arguments: Sequence[str], content: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    """Run ``ssh-keygen -Y``, which may prompt for a passphrase on the terminal, with ``content`` as input.
-
-    Raises ``InputError`` if ssh-keygen is missing or does not end in time.
+    """Run ``ssh-keygen -Y``, which may prompt for a passphrase on the terminal. Raises ``InputError`` if ssh-keygen is
+    missing or does not end in time.
     """
     command = ["ssh-keygen", "-Y", *arguments]
     try:
@@ -147,7 +146,6 @@ def _keygen(arguments: Sequence[str], content: bytes = b"") -> subprocess.Comple
 
 
 def _last(done: subprocess.CompletedProcess[bytes]) -> str:
-    """Return the error message that ssh-keygen printed when it ended as ``done``."""
     lines = [
         line for line in (done.stderr + b"\n" + done.stdout).decode("utf-8", "replace").splitlines() if line.strip()
     ]

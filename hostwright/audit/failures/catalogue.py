@@ -37,7 +37,7 @@ _NEAR_LINES = 5  #: number of lines before and after a match that are searched f
 
 @dataclass(frozen=True)
 class Catalogue:
-    """A set of failure rules, in the order in which they are tried on an output."""
+    """A set of failure rules, in the order in which the rules are tried on an output."""
 
     rules: tuple[FailureRule, ...]
     commands: frozenset[str] = frozenset()  #: names of commands that stay lowercase at the beginning of a sentence
@@ -45,12 +45,12 @@ class Catalogue:
 
     @cached_property
     def signed(self) -> tuple[FailureRule, ...]:
-        """The rules with a ``Sign``, which probes on a host can recognise."""
+        """The rules that probes can recognise on a host, because the rules have a ``Sign``."""
         return tuple(rule for rule in self.rules if rule.sign)
 
     @cached_property
     def treatments(self) -> Mapping[str, Treatment]:
-        """How a rebuild of a host treats each known failure, by the name of the failure's rule."""
+        """The treatment of each known failure in a rebuild of a host, by the name of the failure's rule."""
         return {rule.name: rule.treatment for rule in self.rules if rule.treatment is not None}
 
     @cached_property
@@ -80,7 +80,7 @@ class Catalogue:
         mistakes.refuse()
 
     def classify(self, output: str) -> Failure | None:
-        """The first rule that matches ``output``, with the matching lines; ``None`` if no rule matches."""
+        """Return the first rule that matches ``output``, with the matching lines; ``None`` if no rule matches."""
         output = without_notes(output)
         forms = tuple(dict.fromkeys(without_tries(form, self.tries) for form in (output, *unwrapped(output))))
         for rule, pattern in self._messages:
@@ -90,24 +90,24 @@ class Catalogue:
 
     @cached_property
     def _messages(self) -> tuple[tuple[FailureRule, str], ...]:
-        """Pairs of a rule and one of its patterns, in the order in which the patterns are tried."""
         patterns = [(rule, rule.pattern) for rule in self.rules if rule.pattern]
         causes = [each for each in patterns if _WEIGHTS.index(each[0].weight) <= _WEIGHTS.index("cause")]
         closing = [(rule, rule.closing) for rule in self.rules if rule.closing]
         return (*causes, *closing, *patterns[len(causes) :])
 
     def named(self, text: str) -> tuple[str, str] | None:
-        """The name of the first rule that matches ``text``, and the matching line.
+        """Return the name of the first rule that matches ``text``, and the matching line.
 
-        ``None`` if no rule matches, or only a wrapper: a tool's message that another tool, which it ran, failed.
+        ``None`` if no rule matches, or only a wrapper does: a tool's message about the failure of another tool.
         """
         failure = self._inner(text)
         return (failure.rule.name, failure.evidence) if failure else None
 
     def explained(self, output: str) -> Finding | None:
-        """The known problem that ``output`` reports, with the matching line as evidence.
+        """Return the known problem that ``output`` reports, with the matching line as evidence.
 
-        ``None`` if no rule matches, or only a wrapper: probes on the host then identify the problem better.
+        ``None`` if no rule matches, or if the matching message only reports the failure of another tool. Probes on the
+        host then identify the problem better.
         """
         failure = self._inner(output)
         return failure.rule.finding((failure.evidence,)) if failure else None
@@ -117,7 +117,7 @@ class Catalogue:
         return None if failure is None or failure.rule.weight == "wrapper" else failure
 
     def evidence(self, rule: FailureRule, ctx: AuditContext) -> list[str]:
-        """The evidence for ``rule`` on a host, without lines that a more precise rule reports (see ``Covers``).
+        """Return the evidence for ``rule`` on a host, without lines that a more precise rule reports (see ``Covers``).
 
         Raises ``Unread`` if probes gave no usable answer.
         """
@@ -136,7 +136,7 @@ class Catalogue:
 
 @cache
 def catalogue(roles: tuple[Role, ...], of_cards: tuple[Role, ...] = ()) -> Catalogue:
-    """All failure rules of a host's ``roles``, and the rules about GPUs from ``of_cards``, roles of other hosts.
+    """Return all failure rules of a host's ``roles``, and the rules about GPUs from ``of_cards``, roles of other hosts.
 
     In ``roles``, each role must come after the roles that it needs.
     """
@@ -155,7 +155,7 @@ def catalogue(roles: tuple[Role, ...], of_cards: tuple[Role, ...] = ()) -> Catal
 
 
 def known() -> Catalogue:
-    """The catalogue of the rules of all existing roles."""
+    """Return the catalogue of the rules of all existing roles."""
     return catalogue(discover())
 
 
@@ -165,7 +165,7 @@ def in_order(rules: Iterable[FailureRule]) -> tuple[FailureRule, ...]:
 
 
 def failures_of(role: Role) -> Sequence[FailureRule]:
-    """The failure rules of ``role``, then those of the role that it extends, without rules of the same name."""
+    """Return the failure rules of ``role``, then other rules of the role that ``role`` extends."""
     known: list[FailureRule] = []
     for part in role.parts(PART):
         rules: Sequence[FailureRule] | None = getattr(part, "FAILURES", None)
@@ -180,10 +180,6 @@ def failures_of(role: Role) -> Sequence[FailureRule]:
 
 
 def _about_cards(role: Role, instead: Iterable[Role]) -> Iterator[FailureRule]:
-    """The rules about GPUs from ``role``, which the host does not have.
-
-    If one of the host's roles ``instead`` provides ``role``, treatments refer to the layer of that role.
-    """
     layer = next((other.name for other in providers(role.name, instead)), "")
     for rule in failures_of(role):
         if rule.sign and rule.sign.layer == GPU_LAYER:
@@ -194,18 +190,12 @@ def _about_cards(role: Role, instead: Iterable[Role]) -> Iterator[FailureRule]:
 
 
 def _found(rule: FailureRule, pattern: str, output: str, plain: Iterable[str]) -> Failure | None:
-    """A failure with the lines of ``output`` that ``pattern`` of ``rule`` matches; ``None`` without a match.
-
-    ``plain`` are other forms of the output, from ``unwrapped``. If the rule's ``narrower`` matches any form, there is
-    no failure.
-    """
     lines = _compiled(pattern).lines(output, _compiled(rule.unless) if rule.unless else None)
     narrowed = lines and rule.narrower and any(_compiled(rule.narrower).search(form) for form in (output, *plain))
     return None if lines is None or narrowed else Failure(rule, _with_other_half(rule, lines, output).strip())
 
 
 def _with_other_half(rule: FailureRule, lines: str, output: str) -> str:
-    """The matching ``lines``, with the nearby lines of ``output`` that the rule's ``beside`` matches."""
     if not rule.beside:
         return lines
     beside = _compiled(rule.beside)

@@ -99,7 +99,7 @@ class Family:
 
 
 def families(roles: tuple[Role, ...]) -> list[Family]:
-    """The families of the failure rules of these ``roles``, sorted by name."""
+    """Return the families of the failure rules of these ``roles``, sorted by name."""
     summaries, owners, named = {GPU_LAYER: OF_CARDS}, dict[str, str](), dict[str, str]()
     for role in roles:
         owners |= {rule.name: role.name for rule in failures_of(role)}
@@ -116,21 +116,21 @@ def families(roles: tuple[Role, ...]) -> list[Family]:
 
 
 def documents() -> dict[str, str]:
-    """The pages about the failure rules of all roles, as file name → Markdown."""
+    """Return the pages about the failure rules of all roles, as file name → Markdown."""
     found = families(discover())
     commands = catalogue(discover()).commands
     return {"index.md": index(found)} | {f"{one.name}.md": page(one, commands) for one in found}
 
 
 def index(found: Iterable[Family]) -> str:
-    """The index page as Markdown, with a link to the page of each family."""
+    """Return the index page as Markdown, with a link to the page of each family."""
     rows = (f"| [{one.name}]({one.name}.md) | {len(one.rules)} | {markdown(one.summary)} |" for one in found)
     table = "\n".join(["## Families\n", "| family | failures | about |", "| --- | --- | --- |", *rows])
     return "\n".join(["# Known failures\n", f"{READERS}\n", INTRO + table + "\n", REST])
 
 
 def page(family: Family, commands: frozenset[str] = frozenset()) -> str:
-    """The page of one family as Markdown.
+    """Return the page of one family as Markdown.
 
     ``commands`` are command names that stay lowercase at the beginning of a sentence.
     """
@@ -138,7 +138,7 @@ def page(family: Family, commands: frozenset[str] = frozenset()) -> str:
 
 
 def section(rule: FailureRule, commands: frozenset[str] = frozenset()) -> str:
-    """The section about one failure rule as Markdown. For ``commands``, see ``page``."""
+    """Return the section about one failure rule as Markdown. For ``commands``, see ``page``."""
     return _Page(TOOLS | commands).section(rule)
 
 
@@ -155,7 +155,6 @@ class _Page:
     commands: frozenset[str]
 
     def text(self, family: Family) -> str:
-        """The page of ``family``: failures that probes recognise on a host, then those recognised only by a message."""
         groups = {
             "On a host": [rule for rule in family.rules if rule.sign],
             "By a message": [rule for rule in family.rules if not rule.sign],
@@ -196,7 +195,6 @@ class _Page:
         yield f"**Source:** {_sources(rule.source)}"
 
     def _sentence(self, text: str) -> str:
-        """``text`` as a Markdown sentence: with a full stop, and a capital letter unless a command comes first."""
         text = in_general(text).rstrip(".")
         word = re.match(r"[a-z]+\b(?![-./_(])", text)
         capital = text[:1].upper() + text[1:] if word and word[0] not in self.commands else text
@@ -204,7 +202,7 @@ class _Page:
 
 
 def how_seen(sign: Sign) -> str:
-    """How ``sign`` is recognised on a host: the first paragraph of the docstring of ``seen``, or an empty text."""
+    """Return the description of ``sign`` for the documentation: the first paragraph of the docstring of ``seen``."""
     first = (inspect.getdoc(sign.seen) or "").partition("\n\n")[0]
     return " ".join(first.split())
 
@@ -232,7 +230,6 @@ def alternatives(pattern: str) -> list[str]:
 
 
 def _sources(text: str) -> str:
-    """The ``source`` of a rule as Markdown, with links for GitHub issues (``owner/name#1, #2``)."""
     parts, end = [], 0
     for match in _ISSUE.finditer(text):
         numbers = [match["first"], *re.findall(r"\d+", match["more"])]

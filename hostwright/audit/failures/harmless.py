@@ -12,8 +12,8 @@ from hostwright.plan.host.jobs import NOTE
 class Try:
     """A message about a failed attempt, which is harmless if a later attempt succeeds.
 
-    A line that contains one of the texts ``failed`` is harmless if the same line or one of the next ``lines`` lines
-    contains one of the texts ``worked``.
+    A line with one of the texts ``failed`` is harmless if one of the texts ``worked`` is in the same line or in one of
+    the next ``lines`` lines.
     """
 
     failed: tuple[str, ...]
@@ -45,7 +45,6 @@ def without_tries(output: str, more: tuple[Try, ...] = ()) -> str:
 
 
 def _not_ignored(lines: list[str]) -> Iterator[str]:
-    """Yield ``lines`` without errors that apt ignores (``Ign:2``) and the indented reason below each."""
     ignored = False
     for line in lines:
         ignored = line.startswith(("Ign:", "Ign ")) or (ignored and line.startswith("  "))
@@ -54,10 +53,6 @@ def _not_ignored(lines: list[str]) -> Iterator[str]:
 
 
 def _without(tried: Try, lines: list[str]) -> list[str]:
-    """Remove from ``lines`` the harmless failures that ``tried`` describes.
-
-    The lines are read backwards, so that each is checked once.
-    """
     kept: list[str] = []
     since = tried.lines + 1
     worked, failed = ([text.lower() for text in texts] for texts in (tried.worked, tried.failed))

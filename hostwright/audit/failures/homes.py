@@ -13,7 +13,8 @@ LOOK_S = 5  #: time limit in seconds for the search of all home directories toge
 
 
 def homes_probe(script: str, cap_bytes: int = PROBE_CAP_BYTES) -> Probe:
-    """A probe that runs ``script`` as root. In the script, ``$(homes)`` prints the home directories, one path per line.
+    """Return a probe that runs ``script`` as root. In the script, ``$(homes)`` prints the home directories, one path
+    per line.
 
     At the time limit, the exit status is 124. The script may also use ``$nl``, a line feed.
     """

@@ -38,7 +38,7 @@ _MARK = Pattern(r"\w+ (begin|end|retry) [\d. ]+")
 
 @dataclass(frozen=True, slots=True)
 class EndedJob:
-    """The last job of a role on a host: its id, its exit status, and the last line of its log if it failed.
+    """The last job of a role on a host: its ID, its exit status, and the last line of its log if the job failed.
 
     The status is ``None`` if the job is still running, or if the host went down while it ran.
     """
@@ -58,14 +58,15 @@ Texts: TypeAlias = Callable[[AuditContext, str], Iterator[tuple[str, str]]]
 
 
 def last_job(ctx: AuditContext, role: str) -> Iterator[tuple[str, str]]:
-    """Yield the log of the last job of ``role``, with no default rule. It is used for roles without other logs."""
+    """Yield the log of the last job of ``role``, and an empty text instead of a default rule."""
     yield log_of(ctx.text(LAST_JOBS), role), ""
 
 
 def log_cause(ctx: AuditContext, role: str, texts: Texts = last_job) -> tuple[str, str]:
-    """If ``role`` is not as desired, the first rule that matches one of its logs, and the matching line.
+    """Return the name of the first rule that matches a log of ``role``, and the matching line.
 
-    Both texts are empty without a match. Raises ``Unread`` if a log cannot be read or a job is running on the host.
+    Both are empty without a match, or if ``role`` is as desired. Raises ``Unread`` if a log cannot be read or a job is
+    running on the host.
     """
     ctx.require(jobs.RUNNING)
     if jobs.running(ctx.facts):
@@ -109,7 +110,7 @@ def ended(text: str) -> Iterator[EndedJob]:
 
 
 def _ends(lines: list[str]) -> dict[str, str]:
-    """Job id → last line of the job's log, from the output of ``LAST_JOBS``. Hostwright's markers are ignored."""
+    """Return job ID → last line of the job's log. Hostwright's markers are ignored."""
     last_lines: dict[str, str] = {}
     job = ""
     for line in lines:
@@ -121,7 +122,7 @@ def _ends(lines: list[str]) -> dict[str, str]:
 
 
 def log_of(text: str, role: str) -> str:
-    """The last log lines of the last job of ``role``, from ``text``, the output of ``LAST_JOBS``.
+    """Return the last log lines of the last job of ``role``, from ``text``, the output of ``LAST_JOBS``.
 
     Empty if that job succeeded or there is none.
     """

@@ -1,4 +1,4 @@
-"""A known failure as data: its messages in the output of tools, its signs on a host, and its fix."""
+"""A known failure as data: its messages in the output of tools, its symptoms on a host, and its fix."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ Weight = Literal["root cause", "cause", "consequence", "wrapper", "general"]
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """How probes recognise a failure on a host.
+    """The symptom of a failure on a host, and the probes that find it.
 
     ``seen`` is a pure function that yields the evidence, preferably lines of the host's own output. It yields nothing
-    if the host does not have the failure, and raises ``Unread`` if it cannot decide. The first paragraph of its
-    docstring is printed in the documentation.
+    if the host does not have the failure, and raises ``Unread`` if it cannot decide. The first paragraph of the
+    docstring of ``seen`` is printed in the documentation.
 
     ``probes`` are probes that ``seen`` needs in addition to those of the role's states. ``grave`` failures stop work;
     others are warnings. ``provision`` is true if ``hostwright provision`` fixes the failure.
@@ -44,7 +44,7 @@ class Sign:
 
 @dataclass(frozen=True, slots=True)
 class Covers:
-    """Evidence that the less precise ``rules`` must not report: all lines with one of ``texts``.
+    """Lines that the less precise ``rules`` must not report as evidence: all lines with one of ``texts``.
 
     The rule that contains this object identifies a failure in a lower layer more precisely than ``rules`` of that
     layer.
@@ -68,7 +68,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class FailureRule:
-    """A known failure: its messages in an output, its sign on a host, its cause and its fix.
+    """A known failure: its messages in an output, its symptoms on a host, its cause and its fix.
 
     ``pattern`` is a regular expression for messages in an output; empty if no message identifies the failure. A match
     is ignored if ``unless`` matches the same lines. The rule does not apply to an output in which ``narrower`` matches
@@ -76,23 +76,24 @@ class FailureRule:
     ``$`` match at the ends of each line.
 
     Lines near the match that ``beside`` matches are added to the evidence, for example the other package or version.
-    ``closing`` matches messages that report the failure without a reason. It is tried after the patterns of all causes.
+    ``closing`` matches messages that report the failure without a reason. ``closing`` is tried after the patterns of
+    all causes.
     """
 
     name: str
     pattern: str
-    cause: str  #: what went wrong, as a sentence without a full stop
-    cure: str  #: what to do now, as a sentence without a full stop
+    cause: str  #: cause of the failure, as a sentence without a full stop
+    cure: str  #: fix of the failure, as a sentence without a full stop
     source: str  #: source of the message and fix, such as a source file or public report
     unless: str = ""
     #: whether the failed step is retried. With ``None``, this rule does not decide.
     transient: bool | None = None
-    sign: Sign | None = None  #: sign of the failure on a host; ``None`` if only a message identifies the failure
+    sign: Sign | None = None  #: symptom of the failure on a host; ``None`` if only a message identifies the failure
     weight: Weight = "cause"
     closing: str = ""
     narrower: str = ""
     beside: str = ""
-    #: how a rebuild treats the failure if provisioning cannot reliably fix the failure
+    #: treatment of the failure in a rebuild, if provisioning cannot reliably fix the failure
     treatment: Treatment | None = None
     covers: Covers | None = None
     #: regular expressions whose named groups replace words in ``cause`` and ``cure``. The group ``module`` replaces
@@ -101,9 +102,9 @@ class FailureRule:
     variants: tuple[Variant, ...] = ()
 
     def sentences(self, *evidence: str) -> tuple[str, str]:
-        """Cause and fix for ``evidence``, with names from the evidence filled in.
+        """Return the cause and the fix for ``evidence``, with names from the evidence filled in.
 
-        They come from the first variant that matches, or else from ``cause`` and ``cure``.
+        Both come from the first variant that matches, or else from ``cause`` and ``cure``.
         """
         fitting = (each for each in self.variants if any(_compiled(each.pattern).search(one) for one in evidence))
         variant = next(fitting, None)
@@ -112,7 +113,6 @@ class FailureRule:
         return _filled(cause or self.cause, values), _filled(cure or self.cure, values)
 
     def _values(self, evidence: tuple[str, ...]) -> dict[str, str]:
-        """Word such as MODULE → names in ``evidence`` that replace the word. Unknown names are empty."""
         values: dict[str, dict[str, None]] = {group: {} for group in _groups(self.names)}
         for lines in evidence:
             first: dict[str, str] = {}
@@ -128,7 +128,9 @@ class FailureRule:
         return f"hostwright doctor --explain {self.name}"
 
     def finding(self, evidence: tuple[str, ...]) -> Finding:
-        """A finding of this failure with ``evidence``. Without a sign, the finding is grave and has no layer."""
+        """Return a finding of this failure with ``evidence``. If the rule has no ``Sign``, the finding is grave and has
+        no layer.
+        """
         sign = self.sign
         layer, grave, provision = (sign.layer, sign.grave, sign.provision) if sign else ("", True, False)
         lines = tuple(line.strip()[:EVIDENCE_CHARACTERS] for line in evidence)
@@ -155,7 +157,7 @@ class Failure:
 
 
 def in_general(sentence: str) -> str:
-    """A rule's ``sentence`` for the documentation, with general words in place of names from evidence."""
+    """Return a rule's ``sentence`` for the documentation, with general words in place of names from evidence."""
     return _chosen(sentence, lambda choice: choice[1])
 
 

@@ -1,7 +1,7 @@
-"""How a rebuild of a host treats each known failure. The failure's rule contains its treatment.
+"""The treatment of each known failure in a rebuild of a host. The failure's rule contains its treatment.
 
-By default, a rebuild repairs a grave failure if ``hostwright provision`` fixes it. A treatment replaces this default. A
-rebuild ignores warnings.
+By default, a rebuild repairs a grave failure if ``hostwright provision`` fixes the failure. A treatment replaces this
+default. A rebuild ignores warnings.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class Hardware:
     ``source`` is the origin of this knowledge. ``gently`` means that a reboot is enough instead of a power cycle. If
     the failure remains after ``tries`` power cycles, the hardware counts as defective. ``layer`` is a layer that may
     cause the same failure; the hardware is suspected only if that layer is as desired. ``cases`` splits one finding
-    into several failures by its evidence. ``explains`` names failures that are symptoms of this one; they are ignored
-    until ``tries`` is used up.
+    into several failures by its evidence. ``explains`` names failures that are symptoms of this failure; they are
+    ignored until ``tries`` is used up.
     """
 
     way: HardwareWay
@@ -57,7 +57,7 @@ class Tangled:
 class Stuck:
     """Treatment of a failure that may disappear when provisioning fixes another failure.
 
-    If it remains, all layers are removed and provisioned again. ``reason`` gives the reason in a few words.
+    If the failure remains, all layers are removed and provisioned again. ``reason`` gives the reason in a few words.
     """
 
     reason: str
@@ -65,7 +65,7 @@ class Stuck:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Treatment if a resource is in use: a reboot releases it. ``reason`` names the resource."""
+    """Treatment if a resource is in use, which a reboot releases. ``reason`` names the resource."""
 
     reason: str
 

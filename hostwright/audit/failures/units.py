@@ -87,7 +87,7 @@ class Units:
         return Probe(f"{_FAILED} -- {words(self.names)} |\n{_EACH}", root=True)
 
     def unit(self, ctx: AuditContext, name: str) -> Unit:
-        """The state of the unit ``name``. Raises ``Unread`` if systemd reports no such unit."""
+        """Return the state of the unit ``name``. Raises ``Unread`` if systemd reports no such unit."""
         for block in ctx.text(self.states).split("\n\n"):
             shown = parse_show(block)
             if shown.get("Id") == name:
@@ -97,18 +97,22 @@ class Units:
         raise Unread(f"systemd reports no state of the unit {name}")
 
     def journal(self, ctx: AuditContext, name: str) -> tuple[str, ...]:
-        """The last journal lines of the failed unit ``name``; empty if the journal was not probed (without sudo)."""
+        """Return the last journal lines of the failed unit ``name``; empty if the journal was not probed (without
+        sudo).
+        """
         if self.journals not in ctx.facts:
             return ()
         rows = (line.partition(": ") for line in ctx.facts[self.journals].text.splitlines())
         return tuple(text for who, _, text in rows if who == name and text.strip())
 
     def last_words(self, ctx: AuditContext, name: str) -> tuple[str, ...]:
-        """The last output of the program of the failed unit ``name``, from the unit's journal."""
+        """Return the last output of the program of the failed unit ``name``, from the unit's journal."""
         return last_words(self.journal(ctx, name))
 
     def limited(self, ctx: AuditContext, name: str) -> str:
-        """The journal line in which systemd reports that it no longer restarts the unit ``name``, or an empty text."""
+        """Return the journal line in which systemd reports the end of all restarts of the unit ``name``, or an empty
+        text.
+        """
         unit = self.unit(ctx, name)
         if unit.active != "failed":
             return ""
@@ -119,9 +123,9 @@ class Units:
 
 
 def last_words(lines: Sequence[str]) -> tuple[str, ...]:
-    """The last output of a unit's program since its last start, from the journal ``lines``.
+    """Return the last output of a unit's program since its last start, from the journal ``lines``.
 
-    If there is none, systemd's last message about the unit.
+    If the program printed nothing, return systemd's last message about the unit.
     """
     starts = [number for number, line in enumerate(lines) if line.startswith("Starting ")]
     lines = lines[starts[-1] :] if starts else lines
@@ -130,7 +134,7 @@ def last_words(lines: Sequence[str]) -> tuple[str, ...]:
 
 
 def known_cause(ctx: AuditContext, lines: Sequence[str], *besides: str) -> Iterator[str]:
-    """A reference to the failure rule that matches a unit's journal ``lines``, unless ``besides`` names the rule.
+    """Yield a reference to the failure rule that matches a unit's journal ``lines``, unless ``besides`` names the rule.
 
     The matching line comes first, unless ``last_words`` already contains it.
     """
@@ -142,9 +146,9 @@ def known_cause(ctx: AuditContext, lines: Sequence[str], *besides: str) -> Itera
 
 
 def unit_journals(units: Sequence[str]) -> Probe:
-    """The probe that prints the last journal lines of ``units`` in any state, as lines ``NAMED UNIT: text``.
+    """Return the probe that prints the last journal lines of ``units`` in any state, as lines ``NAMED UNIT: text``.
 
-    ``NAMED`` is one of ``units``; ``UNIT`` is the same unit, or a failed unit that it needs to start.
+    ``NAMED`` is one of ``units``. ``UNIT`` is the same unit, or a failed unit that the named unit needs to start.
     """
     script = sh_file(
         __file__, "unitjournals.sh", units=tuple(units), lines=QUOTED_LINES, width=LINE_BYTES, needed=MOST_NEEDED

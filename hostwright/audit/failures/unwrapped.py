@@ -51,7 +51,6 @@ def _but_names(escapes: Pattern, replacement: str, text: str) -> str:
 
 
 def _joined(lines: list[str]) -> tuple[str, str]:
-    """Return ``lines`` as text with wrapped lines joined, in two forms: with and without a space at each joint."""
     spaced: list[str] = []
     glued: list[str] = []
     last = raw = ""
@@ -70,7 +69,6 @@ def _joined(lines: list[str]) -> tuple[str, str]:
 
 
 def _prefix(line: str) -> tuple[int, bool]:
-    """The length of the logger's prefix of ``line``, and whether the prefix ends with the tag of a driver."""
     match = _PREFIX.match(line) if line else None
     length = match.end() if match else 0
     tag = _TAG.match(line[length : length + TAG_CHARACTERS])
@@ -78,7 +76,6 @@ def _prefix(line: str) -> tuple[int, bool]:
 
 
 def _did_not_fit(raw: str, line: str) -> bool:
-    """Whether a terminal wrapped the line ``raw``, because the first word of the next ``line`` did not fit."""
     word = line.lstrip()[:WIDTH].partition(" ")[0]
     return len(raw) <= WIDTH < len(raw) + 1 + len(word)
 

@@ -10,7 +10,7 @@ Kind = TypeVar("Kind")
 
 
 def wanted(ctx: AuditContext, role: str, kind: type[Kind]) -> Kind:
-    """The first desired state of ``role`` that has the type ``kind``.
+    """Return the first desired state of ``role`` that has the type ``kind``.
 
     Raises ``Unread`` if the audit excludes the role, or the role has no such state.
     """

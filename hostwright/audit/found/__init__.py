@@ -1,1 +1,1 @@
-"""Software found on hosts, whoever installed it; groups of hosts with equal software; draft stacks."""
+"""All software found on hosts, groups of hosts with equal software, and draft stacks."""

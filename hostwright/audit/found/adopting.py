@@ -31,7 +31,7 @@ class HostFound:
 
 @dataclass(frozen=True, slots=True)
 class StackDraft:
-    """A draft stack for a host: the stack that it ``extends``, and the differences from it as ``data``.
+    """A draft stack for a host: the existing stack that the draft ``extends``, and the differences as ``data``.
 
     ``data`` is empty if the host matches that stack. ``left_out`` maps each omitted role of that stack to the reason.
     """
@@ -46,8 +46,8 @@ class StackDraft:
 class Likeness:
     """The differences between a host and a stack.
 
-    ``parts`` has the result for each layer of the stack. ``differing`` are the layers that differ, ``far`` is the sum
-    of their distances, and ``lacking`` are the layers of the stack that the host does not have.
+    ``parts`` has the result for each layer of the stack. ``differing`` are the layers that differ; ``far`` is the sum
+    of their distances. ``lacking`` are the layers of the stack that the host does not have.
     """
 
     stack: Stack
@@ -58,10 +58,10 @@ class Likeness:
 
 
 def nearest(host: HostFound, stacks: Iterable[Stack], finders: Finders, fits: Sequence[StackFit]) -> Likeness | None:
-    """The stack of ``stacks`` that is nearest to ``host``, compared with the host; ``None`` if there is no stack.
+    """Compare ``host`` with the most similar of ``stacks``; ``None`` if ``stacks`` is empty.
 
-    Stacks for the host's distribution come first. Among these, the fewest differing layers, the nearest versions and
-    the fewest lacking layers decide, in this order.
+    Stacks for the host's distribution come first. Among these, the stack with the fewest differing layers is chosen,
+    then the one with the nearest versions, then the one with the fewest missing layers.
     """
     places = {fit.stack: place for place, fit in enumerate(fits)}
 
@@ -118,7 +118,6 @@ def draft(host: HostFound, like: Likeness, roles: Sequence[Role]) -> StackDraft:
 
 
 def _without_needs(names: Sequence[str], left_out: Mapping[str, str], roles: Sequence[Role]) -> Mapping[str, str]:
-    """The roles in ``names`` that need a role in ``left_out``, directly or indirectly, each with the reason."""
     by_name = {role.name: role for role in roles}
     gone: dict[str, str] = {}
     for name in names:
@@ -130,7 +129,7 @@ def _without_needs(names: Sequence[str], left_out: Mapping[str, str], roles: Seq
 
 
 def stack_text(made: StackDraft, hosts: Sequence[str], day: date) -> str:
-    """The text of the stack file for ``made``, with omitted roles and notes as comments."""
+    """Return the text of the stack file for ``made``, with omitted roles and notes as comments."""
     head = [
         f"State of {fold(hosts)} on {day.isoformat()}, read by `{Command('adopt').line}`: {made.extends}, and the "
         "differences from it.",

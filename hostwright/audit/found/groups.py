@@ -31,7 +31,7 @@ class FoundGroup:
 
 
 def by_hand(hosts: Iterable[HostAudit]) -> tuple[HostAudit, ...]:
-    """The hosts whose software was installed by hand: they have software of a layer, but no release record."""
+    """Return the hosts whose software was installed by hand: they have software of a layer, but no release record."""
     return tuple(
         host
         for host in hosts

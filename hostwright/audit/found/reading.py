@@ -54,7 +54,7 @@ class Finders:
 
     @cached_property
     def probe(self) -> Probe:
-        """The probe that runs all finders. Evaluating its output also needs the probe ``DPKG``."""
+        """The probe that runs all finders. The probe ``DPKG`` is also needed to evaluate the output."""
         scripts = ((layer, finder.script) for layer, finder in self.by_layer.items() if finder.script)
         parts = (sh("(scope=%s\n", layer) + text.strip("\n") + "\n)\n" for layer, text in scripts)
         names = tuple(dict.fromkeys(name for finder in self.by_layer.values() for name in finder.packages))
@@ -69,7 +69,7 @@ class Finders:
         return (self.probe, DPKG) if self.by_layer else ()
 
     def on_host(self, facts: Facts) -> Mapping[str, OnHost]:
-        """The installed software by layer, as each finder detects it in ``facts``.
+        """Return the installed software by layer, as each finder detects it in ``facts``.
 
         Raises ``KeyError`` if the probe was not run.
         """
@@ -86,7 +86,7 @@ class Finders:
         }
 
     def readings(self, facts: Facts) -> tuple[Reading, ...]:
-        """The installed software in ``facts`` as readings of an audit; empty if the probe was not run."""
+        """Return the installed software in ``facts`` as readings of an audit; empty if the probe was not run."""
         try:
             found = self.on_host(facts)
         except KeyError:
@@ -99,14 +99,16 @@ class Finders:
 
 
 def finders_of(roles: Iterable[Role]) -> Finders:
-    """The finders of ``roles`` in this order: for GPUs, for other system software, for Python environments only."""
+    """Return the finders of ``roles`` in this order: for GPUs, for other system software, for Python
+    environments only.
+    """
     parts = [(role, part.FOUND) for role in roles if (part := role.part("found"))]
     parts.sort(key=lambda one: (not one[1].script, not one[0].part_name("gpus")))
     return Finders({role.name: finder for role, finder in parts})
 
 
 def readings_found(finders: Finders, ctx: AuditContext) -> tuple[Reading, ...]:
-    """The result of ``Finders.readings`` for a host, computed once for hosts with equal facts.
+    """Return the result of ``Finders.readings`` for a host, computed once for hosts with equal facts.
 
     Empty if a probe was not run or timed out.
     """
@@ -129,10 +131,6 @@ def cut_short(finders: Finders, facts: Facts, layer: str) -> Iterator[NotChecked
 
 
 def _tests(names: Sequence[str]) -> tuple[str, ...]:
-    """Arguments of ``find`` that print the metadata files of the Python packages ``names``.
-
-    The search does not descend into packages.
-    """
     plain = [name.replace("-", "[-_]") for name in names]
     metadata = _any(*(f"{name}-[0-9]*.{kind}-info" for name in plain for kind in ("dist", "egg")))
     conda = _any(*(f"{name}-[0-9]*.json" for name in plain))
@@ -149,17 +147,14 @@ def _any(*patterns: str) -> tuple[str, ...]:
 
 
 def _rows(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Parse ``text``, the output of the finders' scripts, into pairs of layer and fields.
-
-    An incomplete last line is skipped.
-    """
+    """Parse the output of the finders' scripts into pairs of layer and fields. An incomplete last line is skipped."""
     lines = text.rpartition("\n")[0].split("\n")
     cells = [line.split("\t")[: CELLS + 1] for line in lines if "\t" in line]
     return tuple((row[0], tuple(row[1:])) for row in cells if not row[0] or _SCOPE.fullmatch(row[0]))
 
 
 def found_packages(text: str) -> Iterator[PythonPackage]:
-    """The Python packages in ``text``, a list of metadata files, with the names that pip or conda uses.
+    """Yield the Python packages in ``text``, a list of metadata files, with the names that pip or conda uses.
 
     >>> list(found_packages("/opt/a/lib/python3.11/site-packages/science-2.3.0.dist-info\\n"))
     [PythonPackage(environment='/opt/a', name='science', version='2.3.0', python='3.11', conda=False)]

@@ -1,4 +1,4 @@
-"""The values of a GPU in reports. Each is declared once for all of HTML page, console, CSV, metrics and comparison."""
+"""The values of a GPU in reports. Each value is declared once for HTML page, console, CSV, metrics and comparison."""
 
 from __future__ import annotations
 
@@ -63,7 +63,9 @@ def _both(first: int | None, second: int | None) -> str:
 
 
 def _ecc(counts: EccCounts) -> tuple[int | None, int | None]:
-    """The numbers of uncorrected and corrected errors in ``counts``. Without totals, the sums over all memories."""
+    """Return the numbers of uncorrected and of corrected errors. Without totals in ``counts``, return the sums over all
+    memories.
+    """
     return (
         _sum(counts.uncorrected, (counts.sram_uncorrected, counts.dram_uncorrected)),
         _sum(counts.corrected, (counts.sram_corrected, counts.dram_corrected)),

@@ -50,12 +50,12 @@ class KnownCard:
         return self.uuid or self.serial or self.bus
 
     def is_other_than(self, card: KnownCard) -> bool:
-        """Whether ``card`` is a different GPU: both have a serial number or a UUID, and these differ."""
+        """Return whether ``card`` is a different GPU: the serial numbers or the UUIDs are known and differ."""
         pairs = ((self.serial, card.serial), (self.uuid, card.uuid))
         return any(one and two and one != two for one, two in pairs)
 
     def differs(self, other: KnownCard) -> bool:
-        """Whether any value that is known for both this GPU and ``other`` differs."""
+        """Return whether any value that is known for both this GPU and ``other`` differs."""
         pairs = ((getattr(self, part.name), getattr(other, part.name)) for part in fields(self))
         return any(one and two and one != two for one, two in pairs)
 
@@ -71,7 +71,7 @@ class KnownHardware:
     memory_gib: int = 0  #: largest memory size in GiB that an audit found
 
     def missing(self, present: Iterable[Gpu]) -> tuple[KnownCard, ...]:
-        """The GPUs of earlier audits that are not in ``present``, and whose slots contain no other GPU now."""
+        """Return the GPUs of earlier audits that are not in ``present``, and whose slots contain no other GPU now."""
         here = [known_card(gpu) for gpu in present]
         known, buses = {card.identity for card in here}, {card.bus for card in here}
         gone: dict[str, KnownCard] = {}
@@ -81,7 +81,9 @@ class KnownHardware:
         return tuple(gone[bus] for bus in sorted(gone))
 
     def replaced(self, present: Iterable[Gpu]) -> Iterator[str]:
-        """Texts ``BUS: serial OLD → NEW`` for the slots in which ``present`` has another GPU than earlier audits."""
+        """Yield texts ``BUS: serial OLD → NEW`` for the slots in which ``present`` has another GPU than
+        earlier audits.
+        """
         here = [known_card(gpu) for gpu in present]
         known = {card.identity for card in here}
         for now in here:
@@ -91,7 +93,9 @@ class KnownHardware:
                 yield f"{now.bus}: {differences(str(before), str(now))}"
 
     def less(self, gpu: Gpu) -> Iterator[str]:
-        """Texts for values of ``gpu`` that are lower than in earlier audits: ``active NVLinks: 11, 12 before``."""
+        """Yield texts for values of ``gpu`` that are lower than in earlier audits: ``active NVLinks: 11, 12
+        before``.
+        """
         now = known_card(gpu)
         before = [card for card in self.cards if card.identity == now.identity]
         for what, value in _VALUES:
@@ -102,7 +106,7 @@ class KnownHardware:
                     yield f"{what}: {value(now)}, {most} before"
 
     def less_memory(self, memory_bytes: int) -> str:
-        """A text with ``memory_bytes`` and the earlier size if earlier audits found more memory, else empty."""
+        """Return a text with ``memory_bytes`` and the earlier size if earlier audits found more memory, else empty."""
         gib = round(memory_bytes / 2**30)
         return f"{gib} GiB, {self.memory_gib} GiB before" if gib < self.memory_gib * _LESS_MEMORY else ""
 
@@ -120,7 +124,7 @@ NOTHING_KNOWN = KnownHardware()
 
 
 def known_card(gpu: Gpu) -> KnownCard:
-    """The identity of ``gpu``, and the values that later audits compare.
+    """Return the identity of ``gpu``, and the values that later audits compare.
 
     In MIG mode, NVLinks are not counted, since the driver may disable them.
     """

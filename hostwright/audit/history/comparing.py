@@ -78,7 +78,6 @@ def _last(db: sqlite3.Connection, inventory: int | None) -> _Row | None:
 
 
 def _unread(db: sqlite3.Connection, inventory: int | None, now: int) -> tuple[str, ...]:
-    """The hosts that could not be read in their last audit up to the audit with the number ``now``."""
     rows = db.execute(
         "SELECT host.name FROM span JOIN host ON host.id = span.host WHERE inventory = ? "
         "AND fact IN (SELECT fact.id FROM fact JOIN subject ON subject.id = subject "
@@ -92,10 +91,6 @@ def _unread(db: sqlite3.Connection, inventory: int | None, now: int) -> tuple[st
 def _folded(
     db: sqlite3.Connection, window: Mapping[str, int | None], names: Mapping[int, str]
 ) -> Iterator[FleetChange]:
-    """Yield the changes between the two audits of ``window``.
-
-    A change that several hosts have in common is yielded once, with the ``names`` of the hosts.
-    """
     ended, begun = _facts(db, _ENDED, window), _facts(db, _BEGUN, window)
     _add_last_known(db, ended, begun, window)
     hosts: dict[tuple[Key, str | None, str | None], set[str]] = defaultdict(set)
@@ -116,7 +111,6 @@ def _facts(db: sqlite3.Connection, query: str, window: Mapping[str, int | None])
 
 
 def _add_last_known(db: sqlite3.Connection, ended: _Facts, begun: _Facts, window: Mapping[str, int | None]) -> None:
-    """Add to ``ended`` the last known value of each subject in ``begun`` that the first audit did not read."""
     query = (
         "SELECT kind, layer, name, have, want, more FROM span JOIN fact ON fact.id = span.fact "
         "JOIN subject ON subject.id = span.subject WHERE host = ? AND span.subject = ? AND since <= ? "

@@ -28,7 +28,7 @@ class FactStore:
     def keep(self, inventory: str | Path, host: str, at: datetime, facts: Facts, redactor: Redactor) -> None:
         """Replace the stored facts of ``host`` by ``facts``, which were read at the time ``at``.
 
-        ``redactor`` masks secrets in them. Raises ``HostwrightError`` if the file cannot be written.
+        ``redactor`` masks secrets in these facts. Raises ``HostwrightError`` if the file cannot be written.
         """
         path = self._path(inventory, host)
         try:
@@ -39,7 +39,8 @@ class FactStore:
             raise HostwrightError(f"{path}: cannot be written: {refused(error, ANOTHER_STATE)}") from error
 
     def load(self, inventory: str | Path, host: str) -> tuple[Facts, datetime] | None:
-        """The stored facts of ``host``, and the time when they were read (UTC); ``None`` if there are none.
+        """Return the stored facts of ``host``, and the time when the facts were read (UTC); ``None`` if no facts are
+        stored.
 
         Hosts with equal facts share one object. Raises ``InputError`` if the file is damaged.
         """

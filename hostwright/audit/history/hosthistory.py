@@ -17,9 +17,9 @@ class HistoryEvent:
     """One change of a host between two of its audits. ``at`` is UTC.
 
     ``kind`` is status, stack, layer, reading, deviation, finding or card. ``name`` is the name of the reading, state or
-    rule, or the GPU's PCI address. ``before`` and ``after`` are its values; ``None``: it did not exist, or is unknown.
-    ``want`` is the value in the stack. ``note`` is the error text for a host that could not be read, the evidence of a
-    finding, or drift, intent or new for a deviation.
+    rule, or the GPU's PCI address. ``before`` and ``after`` are the values before and after the change; ``None`` if the
+    value did not exist or is unknown. ``want`` is the value in the stack. ``note`` is the error text for an unreadable
+    host, the evidence of a finding, or the reason of a deviation (drift, intent or new).
     """
 
     at: datetime
@@ -51,7 +51,7 @@ class HistoryEvent:
 
     @property
     def in_full(self) -> bool:
-        """Whether ``sentence`` is printed without a length limit, since it ends with a serial number."""
+        """Whether ``sentence`` is printed without a length limit, because ``sentence`` ends with a serial number."""
         return self.kind == CARD
 
     def _change(self, nothing: str, unknown: str) -> str:
@@ -62,7 +62,7 @@ class HistoryEvent:
 
 @dataclass(frozen=True, slots=True)
 class HostHistory:
-    """The events of one host, the oldest first. ``first`` and ``last`` are the times of its audits (UTC).
+    """The events of one host, the oldest first. ``first`` and ``last`` are the times of the first and last audit (UTC).
 
     If the host was never audited, ``first``, ``last`` and ``status`` are ``None``.
     """
@@ -102,11 +102,11 @@ class FleetDiff:
     unread: tuple[str, ...] = ()  #: hosts that could not be read in the last audit until ``until``
 
     def of(self, *kinds: str) -> tuple[FleetChange, ...]:
-        """The changes whose kind is one of ``kinds``, such as ``status``."""
+        """Return the changes whose kind is one of ``kinds``, such as ``status``."""
         return tuple(change for change in self.changes if change.kind in kinds)
 
     def on(self, hosts: set[str]) -> FleetDiff:
-        """A copy with only the changes of ``hosts``."""
+        """Return a copy with only the changes of ``hosts``."""
         changes = [
             replace(change, hosts=tuple(host for host in change.hosts if host in hosts)) for change in self.changes
         ]

@@ -27,8 +27,8 @@ GRAVE, WARNING = "grave", "warning"
 class Item(NamedTuple):
     """One fact about a host. It is a tuple for speed: the audit of a fleet creates a hundred thousand facts.
 
-    ``have`` is the value: a status, a value that was read, ``grave`` or ``warning``. ``want`` is the value in the
-    stack. ``more`` distinguishes facts with the same value: a reading's ``among``, a deviation's ``why``.
+    ``have`` is the value: a status, a value that was read, ``grave`` or ``warning``. ``more`` distinguishes facts with
+    the same value: a reading's ``among``, a deviation's ``why``.
     """
 
     kind: str
@@ -40,7 +40,7 @@ class Item(NamedTuple):
 
 
 def card_of(bus: str, have: str) -> KnownCard:
-    """Convert the address ``bus`` and the value ``have`` of an item for a GPU back into the GPU.
+    """Parse the address ``bus`` and the value ``have`` of a history item into the identity of a GPU.
 
     Older history files have only the first four fields.
     """
@@ -60,7 +60,9 @@ class HostSnapshot:
     partial: frozenset[str] = frozenset()  #: layers in which some states could not be probed
 
     def ends(self, item: Item) -> bool:
-        """Whether this audit shows that the earlier fact ``item`` has ended. False if it did not check the fact."""
+        """Return whether this audit shows that the earlier fact ``item`` has ended. Return ``False`` if the audit did
+        not check this fact.
+        """
         if item.kind == STATUS:
             return True
         if item.layer not in self.layers:
@@ -95,10 +97,6 @@ def snapshot(audit: HostAudit) -> HostSnapshot:
 
 
 def _could_be_read(audit: HostAudit) -> bool:
-    """Whether the audit read anything on the host.
-
-    The status is also ``unread`` if only some layers could not be probed.
-    """
     anything = audit.readings or audit.deviations or audit.findings or audit.gpus
     return audit.status != "unread" or bool(anything) or any(layer.status != "unread" for layer in audit.layers)
 
@@ -126,7 +124,7 @@ def _card(gpu: Gpu) -> str:
 
 
 def kept(text: str) -> str:
-    """``text`` in the form that the history stores: limited in length, and valid Unicode."""
+    """Return ``text`` in the form that the history stores: limited in length, and valid Unicode."""
     if len(text) <= TEXT_CHARACTERS and text.isascii():
         return text
     return text[:TEXT_CHARACTERS].encode("utf-8", "backslashreplace").decode("utf-8")[:TEXT_CHARACTERS]

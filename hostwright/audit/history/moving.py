@@ -19,14 +19,14 @@ Key = tuple[str, str, str]  #: kind, layer and name of a fact
 
 @dataclass(frozen=True, slots=True)
 class FactChange:
-    """The facts about one subject (such as a reading) before and after a change. ``None``: there is no fact."""
+    """The facts about one subject (such as a reading) before and after a change. ``None`` means that no fact exists."""
 
     before: Item | None
     after: Item | None
 
     @property
     def item(self) -> Item:
-        """The fact after the change, or the fact before it if there is none."""
+        """The fact after the change; if there is none, the fact before the change."""
         either = self.after or self.before
         if either is None:
             raise ValueError("a change of a fact has neither its old nor its new value")
@@ -34,9 +34,9 @@ class FactChange:
 
 
 def fact_changes(before: Collection[Item], after: Collection[Item]) -> Iterator[FactChange]:
-    """The changes of one subject, with the facts ``before`` and ``after``, that are worth reporting.
+    """Yield the changes of one subject, with the facts ``before`` and ``after``, that are worth reporting.
 
-    If several deviations, findings or GPUs have the same name, earlier and later ones are paired in order.
+    If several deviations, findings or GPUs have the same name, earlier and later facts are paired in order.
     """
     ended, begun = sorted(set(before) - set(after), key=_order), sorted(set(after) - set(before), key=_order)
     for old, new in zip_longest(ended, begun):
@@ -46,7 +46,6 @@ def fact_changes(before: Collection[Item], after: Collection[Item]) -> Iterator[
 
 
 def _worth_reporting(change: FactChange) -> bool:
-    """Whether the host itself changed. A change of the desired value or of ``among`` is not reported."""
     if change.before is None or change.after is None:
         return change.item.kind not in VALUES
     if change.item.kind in VALUES:
@@ -62,7 +61,7 @@ def _order(item: Item) -> tuple[str, str, str]:
 
 
 def shown(item: Item | None) -> str | None:
-    """The value of the fact ``item`` as text, or ``None`` if there is no fact."""
+    """Return the value of the fact ``item`` as text, or ``None`` if there is no fact."""
     if item is None or item.kind != CARD:
         return item.have if item else None
     return str(card_of(item.name, item.have))

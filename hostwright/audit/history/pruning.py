@@ -29,7 +29,7 @@ def tidy(db: sqlite3.Connection, number: int, at: int) -> None:
 
 
 def thin(db: sqlite3.Connection, inventory: int, now: int) -> None:
-    """For each day before that of ``now``, keep only the host statuses of its last audit, and all changes.
+    """For each day before the day of ``now``, keep only the host statuses of the day's last audit, and all changes.
 
     Otherwise, with ``--watch``, a thousand hosts would add a thousand rows a minute.
     """
@@ -49,7 +49,7 @@ def thin(db: sqlite3.Connection, inventory: int, now: int) -> None:
 
 
 def prune(db: sqlite3.Connection, now: int, keep_days: int = KEEP_DAYS) -> None:
-    """Remove audits older than ``keep_days``, facts that ended earlier than that, and hosts not audited since.
+    """Remove audits older than ``keep_days``, facts that ended before these days, and hosts not audited since.
 
     If a fact still holds, its start is kept, however old. ``now`` is in seconds since 1970.
     """

@@ -40,7 +40,7 @@ class Span:
 
 
 def inventory_id(db: sqlite3.Connection, inventory: str | Path) -> int | None:
-    """The database id of ``inventory``; ``None`` if no audit of it is recorded."""
+    """Return the database ID of ``inventory``; ``None`` if no audit of the inventory is recorded."""
     row = db.execute("SELECT id FROM inventory WHERE place = ?", (place_of(inventory),)).fetchone()
     return row[0] if row else None
 
@@ -51,7 +51,7 @@ def moment(seconds: float) -> datetime:
 
 
 def host_history(db: sqlite3.Connection, inventory: int | None, host: str, since: datetime | None) -> HostHistory:
-    """The history of ``host`` since the time ``since``, or its whole history for ``None``."""
+    """Return the history of ``host`` since the time ``since``; for ``None``, the whole history."""
     query = "SELECT id, first, last FROM host WHERE inventory = ? AND name = ?"
     row = db.execute(query, (inventory, host)).fetchone()
     if row is None:
@@ -83,10 +83,6 @@ def _spans(db: sqlite3.Connection, host_id: int) -> Iterator[Span]:
 
 
 def _changes(spans: Iterable[Span], first: int) -> list[tuple[int, FactChange, str]]:
-    """The changes of all subjects of a host in order of time, each with the audit's number and the fact's note.
-
-    ``first`` is the number of the host's first audit.
-    """
     by_subject: dict[int, list[Span]] = defaultdict(list)
     for span in spans:
         by_subject[span.subject].append(span)
@@ -101,10 +97,6 @@ def _changes(spans: Iterable[Span], first: int) -> list[tuple[int, FactChange, s
 
 
 def _of_subject(spans: list[Span], first: int) -> Iterator[tuple[int, FactChange, str]]:
-    """The changes of one subject with the facts ``spans``.
-
-    In the host's first audit, ``first``, the value is reported only for the subject status.
-    """
     begun: dict[int, dict[Item, str]] = defaultdict(dict)
     ended: dict[int, set[Item]] = defaultdict(set)
     for span in spans:
@@ -124,7 +116,6 @@ def _of_subject(spans: list[Span], first: int) -> Iterator[tuple[int, FactChange
 
 
 def _times(db: sqlite3.Connection, host_id: int, audits: Iterable[int]) -> dict[int, datetime]:
-    """Audit → time at which the host was read; the time at which the audit began if its rows were pruned."""
     rows = db.execute(
         "SELECT audit.id, audit.at + coalesce(after_s, 0) FROM audit "
         "LEFT JOIN seen ON seen.audit = audit.id AND seen.host = ? "
@@ -143,7 +134,7 @@ def _event(at: datetime, change: FactChange, note: str) -> HistoryEvent:
 
 
 def latest(db: sqlite3.Connection, inventory: int | None) -> dict[str, str]:
-    """Host → status in the host's last audit."""
+    """Return host → status in the host's last audit."""
     rows = db.execute(
         "SELECT host.name, seen.status FROM host JOIN seen ON seen.audit = host.last AND seen.host = host.id "
         "WHERE inventory = ?",
@@ -153,7 +144,7 @@ def latest(db: sqlite3.Connection, inventory: int | None) -> dict[str, str]:
 
 
 def ages(db: sqlite3.Connection, inventory: int | None) -> Ages:
-    """The times at which the current status, deviations and findings of each host began.
+    """Return the times at which the current status, deviations and findings of each host began.
 
     A deviation or finding may have had other values since that time.
     """
@@ -177,7 +168,6 @@ def ages(db: sqlite3.Connection, inventory: int | None) -> Ages:
 
 
 def _beginning(db: sqlite3.Connection, host_id: int, subject: int, since: int) -> int:
-    """The first audit of an unbroken series in which ``subject`` had facts with any values, up to ``since``."""
     query = "SELECT min(since) FROM span WHERE host = ? AND subject = ? AND until = ? AND since < until"
     while (before := db.execute(query, (host_id, subject, since)).fetchone()[0]) is not None:
         since = before
@@ -185,7 +175,7 @@ def _beginning(db: sqlite3.Connection, host_id: int, subject: int, since: int) -
 
 
 def state(db: sqlite3.Connection, audit: int) -> Mapping[str, frozenset[Item]]:
-    """Host → the facts that the audit with the number ``audit`` found."""
+    """Return host → the facts that the audit with the number ``audit`` found."""
     hosts = db.execute(
         "SELECT host.id, host.name, layers, kept FROM seen JOIN host ON host.id = seen.host "
         "JOIN scope ON scope.id = seen.scope WHERE audit = ?",

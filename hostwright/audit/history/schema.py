@@ -104,7 +104,7 @@ def migrate(db: sqlite3.Connection) -> None:
 
 
 def version_of(db: sqlite3.Connection) -> int:
-    """The schema version of a history file; 0 if the file is new."""
+    """Return the schema version of a history file; 0 if the file is new."""
     return int(db.execute("PRAGMA user_version").fetchone()[0])
 
 

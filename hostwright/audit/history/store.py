@@ -31,7 +31,9 @@ _NUMBER = Pattern(r"([0-9]{1,9})(?: GiB)?")
 
 
 def hardware(db: sqlite3.Connection, inventory: int | None, now: datetime) -> Mapping[str, KnownHardware]:
-    """Host → its hardware according to facts that held at any time in the ``REMEMBERED_DAYS`` days before ``now``."""
+    """Return host → hardware, according to facts that held at any time in the ``REMEMBERED_DAYS`` days
+    before ``now``.
+    """
     rows = db.execute(
         "SELECT host.name, kind, layer, subject.name, have FROM span JOIN host ON host.id = span.host "
         "JOIN subject ON subject.id = span.subject JOIN fact ON fact.id = span.fact "
@@ -64,15 +66,15 @@ AUDIT_SETS = {"drifted": "drift", "failing": "failing", "unread": "unread"}
 class History:
     """The audits of all inventories on this machine, in a file in the directory ``root``.
 
-    It can be used from any thread and process. If the file cannot be used, each method raises ``HostwrightError`` with
-    a remedy. If no audit was ever written, all results are empty.
+    The object can be used from any thread and process. If the file cannot be used, each method raises
+    ``HostwrightError`` with a remedy. If no audit was ever written, all results are empty.
     """
 
     def __init__(self, root: Path):
         self.path = root / FILE
 
     def add(self, audit: FleetAudit) -> int:
-        """Write ``audit`` in one transaction, and return its number. Some calls also remove old entries.
+        """Write ``audit`` in one transaction, and return the number of the audit. Some calls also remove old entries.
 
         Raises ``ValueError`` for an offline audit, which read no host.
         """
@@ -88,7 +90,7 @@ class History:
             pruning.prune(db, int((now or datetime.now(UTC)).timestamp()), keep_days)
 
     def host_history(self, host: str, since: datetime | None, inventory: str | Path) -> HostHistory:
-        """The history of ``host`` since the time ``since``, or its whole history for ``None``."""
+        """Return the history of ``host`` since the time ``since``; for ``None``, the whole history."""
         with self._reading(inventory) as (db, number):
             return reading.host_history(db, number, host, since)
 
@@ -98,27 +100,29 @@ class History:
             return comparing.compare(db, number, since, until)
 
     def trend(self, inventory: str | Path, days: int) -> tuple[TrendPoint, ...]:
-        """The number of hosts by status and value of each reading, per day with an audit in the last ``days`` days."""
+        """Return the number of hosts by status and value of each reading, per day with an audit in the last ``days``
+        days.
+        """
         with self._reading(inventory) as (db, number):
             return trending.trend(db, number, days)
 
     def latest(self, inventory: str | Path) -> Mapping[str, str]:
-        """Host → status in the host's last audit."""
+        """Return host → status in the host's last audit."""
         with self._reading(inventory) as (db, number):
             return reading.latest(db, number)
 
     def ages(self, inventory: str | Path) -> Ages:
-        """The times at which the hosts' current statuses, deviations and findings began."""
+        """Return the times at which the hosts' current statuses, deviations and findings began."""
         with self._reading(inventory) as (db, number):
             return reading.ages(db, number)
 
     def hardware(self, inventory: str | Path, now: datetime | None = None) -> Mapping[str, KnownHardware]:
-        """Host → its hardware according to audits of the last ``REMEMBERED_DAYS`` days."""
+        """Return host → hardware, according to audits of the last ``REMEMBERED_DAYS`` days."""
         with self._reading(inventory) as (db, number):
             return hardware(db, number, now or datetime.now(UTC))
 
     def state(self, audit: int) -> Mapping[str, frozenset[Item]]:
-        """Host → the facts that the audit with the number ``audit`` found.
+        """Return host → the facts that the audit with the number ``audit`` found.
 
         For a past day, only the last audit is stored in full.
         """
@@ -132,7 +136,7 @@ class History:
 
 
 def sets_of(pattern: str, root: Path, inventory: str | Path, names: Collection[str]) -> dict[str, set[str]]:
-    """The hosts for each ``@`` term in ``pattern``, the value of ``--hosts``.
+    """Return the hosts for each ``@`` term in ``pattern``, the value of ``--hosts``.
 
     ``@failed`` and similar sets are hosts by their result in the last run, ``@failed:RUN`` in a named run. ``@drifted``
     and similar sets are hosts by the status of their last audit. ``names`` are the inventory's hosts and groups. Raises

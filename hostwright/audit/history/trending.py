@@ -23,7 +23,7 @@ _Line = Mapping[str, list[int]]  #: mapping from a value to the number of hosts 
 
 
 def trend(db: sqlite3.Connection, inventory: int | None, days: int) -> tuple[TrendPoint, ...]:
-    """One point for each day with an audit in the last ``days`` days, counted back from the last audit."""
+    """Return one point for each day with an audit, in the ``days`` days before the last audit."""
     calendar = _calendar(db, inventory, days)
     if calendar is None:
         return ()
@@ -45,8 +45,6 @@ def _on(line: _Line, number: int) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class _Calendar:
-    """The days with audits, each as the number of days since 1970, and the last audit of each day."""
-
     days: list[int]
     last: list[int]
     day_of: Mapping[int, int]  #: mapping from the number of an audit to the day of the audit
@@ -57,14 +55,9 @@ class _Calendar:
         return [moment(day * DAY_S).date().isoformat() for day in self.days]
 
     def begin(self, since: int) -> int:
-        """The index of the first day on which a fact that began with the audit ``since`` counts."""
         return bisect_left(self.last, since)
 
     def end(self, until: int | None, last_seen: int) -> int:
-        """The index of the first day on which a fact that ended with the audit ``until`` no longer counts.
-
-        ``last_seen`` is the last audit of the host, which is no longer counted ``STALE_DAYS`` days later.
-        """
         stale = bisect_left(self.days, self.day_of[last_seen] + STALE_DAYS + 1)
         return stale if until is None else min(stale, bisect_left(self.last, until))
 
@@ -81,10 +74,6 @@ def _calendar(db: sqlite3.Connection, inventory: int | None, days: int) -> _Cale
 
 
 def _lines(db: sqlite3.Connection, inventory: int | None, calendar: _Calendar) -> dict[_Subject, _Line]:
-    """The number of hosts by value on each day of ``calendar``, for the status and for readings.
-
-    Readings with more than ``MOST_VALUES`` values are omitted.
-    """
     steps: dict[_Subject, dict[str, list[int]]] = defaultdict(dict)
     for kind, layer, name, have, since, until, last_seen, hosts in db.execute(_GROUPED, (inventory, STATUS, READING)):
         begin, end = calendar.begin(since), calendar.end(until, last_seen)

@@ -61,14 +61,13 @@ def epoch(at: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class StoredFact:
-    """The database ids of a fact and of its subject."""
+    """The database IDs of a fact and of its subject."""
 
     id: int
     subject: int
 
 
 def _hosts(db: sqlite3.Connection, inventory: int, number: int, names: Iterable[str]) -> dict[str, int]:
-    """Host → database id for all ``names``. New hosts are added."""
     db.executemany(
         "INSERT INTO host (inventory, name, first, last) VALUES (?, ?, ?, ?) "
         "ON CONFLICT DO UPDATE SET last = excluded.last",
@@ -80,10 +79,6 @@ def _hosts(db: sqlite3.Connection, inventory: int, number: int, names: Iterable[
 def _spans(
     db: sqlite3.Connection, number: int, host: int, now: HostSnapshot, facts: Mapping[Item, StoredFact]
 ) -> list[int]:
-    """End the facts of ``host`` that no longer hold in ``now``, and start the new ones.
-
-    Returns the ids of facts in audited layers that could not be checked.
-    """
     query = "SELECT fact, since, subject FROM span WHERE host = ? AND until IS NULL"
     before = {fact: (since, subject) for fact, since, subject in db.execute(query, (host,))}
     present = {facts[item].id: (facts[item].subject, note or None) for item, note in now.items.items()}
@@ -106,10 +101,6 @@ def _spans(
 
 
 def _scope(db: sqlite3.Connection, now: HostSnapshot, left: Iterable[int]) -> int:
-    """The database id of the scope of the audit ``now``: its layers and its unchecked facts ``left``.
-
-    Nearly all hosts share one scope.
-    """
     values = (json.dumps(sorted(now.layers)), json.dumps(sorted(left)))
     query = "SELECT id FROM scope WHERE layers = ? AND kept = ?"
     row = db.execute(query, values).fetchone()
@@ -120,7 +111,6 @@ def _scope(db: sqlite3.Connection, now: HostSnapshot, left: Iterable[int]) -> in
 
 
 def _facts(db: sqlite3.Connection, items: Iterable[Item]) -> dict[Item, StoredFact]:
-    """Fact → database ids of the fact and its subject for all ``items``. New facts are added."""
     subjects: dict[tuple[str, ...], int] = {}
     return {item: _fact(db, item, _subject(db, item, subjects)) for item in items}
 
@@ -145,7 +135,7 @@ def _fact(db: sqlite3.Connection, item: Item, subject: int) -> StoredFact:
 
 
 def item_of(db: sqlite3.Connection, fact: int) -> Item:
-    """The fact with the database id ``fact``."""
+    """Return the fact with the database ID ``fact``."""
     query = (
         "SELECT kind, layer, name, have, want, more FROM fact JOIN subject ON subject.id = fact.subject "
         "WHERE fact.id = ?"

@@ -1,4 +1,4 @@
-"""Judge a host by its facts (answers to probes): compute its status, deviations and findings.
+"""Compute the status, deviations and findings of a host from its facts (answers to probes).
 
 All functions are pure.
 """

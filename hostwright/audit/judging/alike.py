@@ -1,7 +1,7 @@
-"""Judge all hosts with equal facts once, even if their names, release records and reading times differ.
+"""Compute results once for all hosts with equal facts, even if names, release records and reading times differ.
 
-A judgement is a result that is computed from facts. One that depends on the time is replaced by ``OPEN``, and is then
-made for each host. All data that a judgement reads is recorded (``plan.facts.memory``), to find out on what it depends.
+A result that depends on the time is replaced by ``OPEN``, and is then computed for each host. All data that a
+computation reads is recorded (``plan.facts.memory``), to find the data on which the result depends.
 """
 
 from __future__ import annotations
@@ -81,20 +81,19 @@ class Alike:
     events: tuple[GpuEvent, ...] | Open
 
     def found(self, ctx: AuditContext, known: Catalogue) -> tuple[Finding | NotChecked, ...]:
-        """The results of all rules for the host ``ctx``. Rules that depend on the time are evaluated now."""
+        """Return the results of all rules for the host ``ctx``. Rules that depend on the time are evaluated now."""
         each = (judge_rule(known, rule, ctx) if isinstance(rule, FailureRule) else rule for rule in self.rules)
         return tuple(found for found in each if found is not None)
 
 
 def alike(ctx: AuditContext, looks_at: AuditScope) -> Alike:
-    """Compute the results for the host ``ctx`` and all hosts with equal facts. ``ctx`` has no planned changes yet."""
+    """Compute the results that all hosts with the facts of ``ctx`` share. ``ctx`` has no planned changes yet."""
     same = (Same(looks_at), Same(ctx.facts), ctx.known, ctx.minute)
     judged = partial(ctx.judged, ("alike", same[0]), partial(_alike, ctx, looks_at), tries=_TRIES)
     return ctx.memory.kept("alike", same, judged)
 
 
 def _alike(whole: AuditContext, looks_at: AuditScope, noted: AuditContext) -> Alike:
-    """Compute the results from ``noted``, a form of the host's context ``whole`` that records all data that is read."""
     memory, facts = whole.memory, noted.facts
     states = {
         role.name: memory.judged(("states", Same(role)), facts, partial(differing, role, memory))
@@ -116,16 +115,10 @@ def _alike(whole: AuditContext, looks_at: AuditScope, noted: AuditContext) -> Al
 
 
 class _Steady:
-    """Computes the results for a host. For results that do not depend on the time, records the data that they read.
-
-    If ``noted`` records no reads, the results are for this host only, and none is ``OPEN``.
-    """
-
     def __init__(self, ctx: AuditContext, noted: AuditContext):
         self._look, self._noted = ctx, noted
 
     def judge(self, work: Callable[[AuditContext], T]) -> T | Open:
-        """The result of ``work`` for the host, or ``OPEN`` if it depends on the time."""
         if not isinstance(self._noted, NotedContext):
             return work(self._look)
         notes: Notes = {}
@@ -140,7 +133,7 @@ class _Steady:
 
 
 def judge_rule(known: Catalogue, rule: FailureRule, ctx: AuditContext) -> Finding | NotChecked | None:
-    """The result of ``rule`` on a host; ``None`` if the host does not have the failure."""
+    """Return the result of ``rule`` on a host; ``None`` if the host does not have the failure."""
     if rule.sign is None:
         return None
     try:
@@ -161,17 +154,17 @@ def _first(lines: Iterable[str]) -> list[str]:
 
 
 def readings_of(values: tuple[AuditValue, ...], ctx: AuditContext) -> tuple[Reading, ...]:
-    """The readings of ``values`` on a host."""
+    """Return the readings of ``values`` on a host."""
     return ctx.judged(("readings", Same(values)), partial(readings, values=values))
 
 
 def all_readings(looks_at: AuditScope, ctx: AuditContext) -> tuple[Reading, ...]:
-    """The readings of all values that a host's roles define, and of software found in any layer of the host."""
+    """Return the readings of all values that a host's roles define, and of software found in any layer of the host."""
     return (*readings_of(looks_at.target.audit_values, ctx), *readings_found(looks_at.finders, ctx))
 
 
 def gpus_of(ctx: AuditContext) -> tuple[Gpu, ...]:
-    """The GPUs of a host; empty if no role's interface can read them."""
+    """Return the GPUs of a host; empty if no role's interface can read GPUs."""
     try:
         return ctx.gpus
     except (Unread, NotAnswered):
@@ -179,7 +172,7 @@ def gpus_of(ctx: AuditContext) -> tuple[Gpu, ...]:
 
 
 def events_of(ctx: AuditContext) -> tuple[GpuEvent, ...]:
-    """The recent kernel log events of a host's GPUs; empty if no role's interface can read them."""
+    """Return the recent kernel log events of a host's GPUs; empty if no role's interface can read these events."""
     try:
         return ctx.gpu_events
     except (Unread, NotAnswered):

@@ -34,7 +34,9 @@ class AuditScope:
         return catalogue(own, tuple(role for role in self._reading_cards if role not in own))
 
     def named(self, text: str) -> tuple[str, str] | None:
-        """The result of ``Catalogue.named`` for ``text``, computed once for hosts with equal logs."""
+        """Return the name of the first failure rule that matches ``text``, and the matching line, as
+        ``Catalogue.named`` does. The result is computed once for hosts with equal logs.
+        """
         return self.target.memory.kept("named", (Same(self.rules), text), lambda: self.rules.named(text))
 
     @property
@@ -52,22 +54,23 @@ class AuditScope:
 
     @cached_property
     def finders(self) -> Finders:
-        """The finders of all existing roles, which detect software on a host whoever installed it."""
+        """The finders of all existing roles, which also detect software that Hostwright did not install."""
         return finders_of(self.target.all_roles)
 
     @cached_property
     def _has_cards(self) -> bool:
-        """Whether a role of the hosts installs a GPU driver, or their inventory defines a number of GPUs."""
         wanted = any(providers(role.name, self._own) for role in self._reading_cards)
         return wanted or bool(read_expected_gpus(self.target.host))
 
     def judges_cards(self, facts: Facts) -> bool:
-        """Whether to report GPU problems of the host with ``facts``: it should have GPUs, or has a GPU driver."""
+        """Return whether to report GPU problems of the host with ``facts``: the host should have GPUs, or has a GPU
+        driver.
+        """
         return self._has_cards or any(cards.driven(facts) for cards in self.cards)
 
     @cached_property
     def probes(self) -> tuple[Probe, ...]:
-        """All probes of an audit of these hosts, without duplicates."""
+        """All probes that an audit of the hosts needs, without duplicates."""
         rules = (probe for rule in self.rules.signed if rule.sign for probe in rule.sign.probes)
         cards = (probe for part in self.cards for probe in part.probes)
         _, values = asked_for(self.target.stack.name, self.target.audit_values)
@@ -80,12 +83,12 @@ class AuditScope:
 
 
 def audited(target: TargetHost) -> AuditScope:
-    """The audit scope of the host ``target``, shared by hosts with the same desired state."""
+    """Return the audit scope of the host ``target``, shared by hosts with the same desired state."""
     return target.shared("audited", lambda: AuditScope(target))
 
 
 def audit_probes(target: TargetHost, *, sudo: bool = True) -> tuple[Probe, ...]:
-    """All probes of an audit of the host ``target``; without ``sudo``, only those that do not need root.
+    """Return all probes of an audit of the host ``target``; without ``sudo``, only the probes that do not need root.
 
     The host's own roles decide which probes are included, except those for GPUs and for the current users of the host.
     """
@@ -94,15 +97,15 @@ def audit_probes(target: TargetHost, *, sudo: bool = True) -> tuple[Probe, ...]:
 
 
 def found_probes(target: TargetHost) -> tuple[Probe, ...]:
-    """The probes that find installed software on the host ``target``.
+    """Return the probes that find installed software on the host ``target``.
 
-    They need root, and only audits run them.
+    These probes need root, and only audits run them.
     """
     return audited(target).finders.probes
 
 
 def rules_of(target: TargetHost) -> Catalogue:
-    """Failure rules of all roles of ``target``, and rules about GPUs of all existing roles.
+    """Return the failure rules of all roles of ``target``, and the rules about GPUs of all existing roles.
 
     Roles that ``--roles`` excludes are included.
     """
@@ -110,5 +113,5 @@ def rules_of(target: TargetHost) -> Catalogue:
 
 
 def cards_of(target: TargetHost) -> tuple[Cards, ...]:
-    """The interfaces to GPUs of all existing roles, since a host may have GPUs but no role that reads them."""
+    """Return the interfaces to GPUs of all existing roles, since a host may have GPUs but no role that reads them."""
     return audited(target).cards

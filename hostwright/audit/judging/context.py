@@ -1,6 +1,6 @@
 """The data about one host from which readings and failure rules are computed. All functions are pure.
 
-A result is shared by all hosts of a run for which its computation reads equal data (``plan.facts.memory``).
+All hosts of a run share a result if its computation reads equal data for these hosts (``plan.facts.memory``).
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class Unread(Exception):
 class AuditContext:
     """The facts (answers to probes) and the desired states of one host, without its name.
 
-    ``now`` is the time when the facts were read (UTC). ``changes`` are the planned changes by role. ``variables`` are
-    the typed variables of roles. Facts may be incomplete (an old audit, or one without sudo): read them with
-    ``answer``. ``cards`` are the roles' interfaces to GPUs. ``named`` finds a known failure in a text, and returns its
-    name and the matching line. ``known`` is the hardware according to the inventory and earlier audits.
+    ``now`` is the time when the facts were read (UTC). ``changes`` are the planned changes by role. Facts may be
+    incomplete (an old audit, or one without sudo): read them with ``answer``. ``cards`` are the roles' interfaces to
+    GPUs. ``named`` finds a known failure in a text, and returns its name and the matching line. ``known`` is the
+    hardware according to the inventory and earlier audits.
     """
 
     desired: Desired
@@ -68,7 +68,7 @@ class AuditContext:
         return self.now.replace(second=0, microsecond=0)
 
     def section(self, kind: type[S]) -> S:
-        """The section of type ``kind`` in the host's stack."""
+        """Return the section of type ``kind`` in the host's stack."""
         return self.stack.section(kind)
 
     def require(self, probe: Probe) -> None:
@@ -79,30 +79,32 @@ class AuditContext:
             raise Unread(NOT_PROBED)
 
     def answer(self, probe: Probe) -> Answer:
-        """The answer to ``probe``, with any exit status. Raises ``Unread`` if it was not run or timed out."""
+        """Return the answer to ``probe``, with any exit status. Raises ``Unread`` if ``probe`` was not run or timed
+        out.
+        """
         self.require(probe)
         return self.facts[probe]
 
     def text(self, probe: Probe) -> str:
-        """The output of ``probe``. Raises ``Unread`` if the probe was not run, timed out or failed."""
+        """Return the output of ``probe``. Raises ``Unread`` if the probe was not run, timed out or failed."""
         answer = self.answer(probe)
         if not answer.ok:
             raise Unread(f"the command of this check ended with status {answer.status}")
         return answer.text
 
     def differs(self, role: str) -> bool:
-        """Whether ``role``, or a role that provides it, is not as desired on the host."""
+        """Return whether ``role``, or a role that provides ``role``, is not as desired on the host."""
         provided = [one.name for one in self.desired.roles if role in one.provides]
         return any(self.changes.get(name) for name in (role, *provided))
 
     @property
     def packages(self) -> Mapping[str, Installed]:
-        """The rows of dpkg's database by package name. Raises ``Unread`` if they were not read."""
+        """The rows of dpkg's database by package name. Raises ``Unread`` if the database was not read."""
         self.require(DPKG)
         return dpkg_table(self.facts)
 
     def packages_where(self, wanted: Callable[[Installed], bool]) -> tuple[Installed, ...]:
-        """The rows of dpkg's database for which ``wanted`` is true.
+        """Return the rows of dpkg's database for which ``wanted`` is true.
 
         Raises ``Unread`` if the database was not read.
         """
@@ -120,22 +122,23 @@ class AuditContext:
         return self.judged("events of cards", lambda ctx: _of_cards(ctx, lambda cards: cards.events(ctx)))
 
     def judged(self, key: Hashable, work: Callable[[AuditContext], T], *, tries: int = MOST_RESULTS) -> T:
-        """The result of ``work`` for this context, computed once for all hosts for which it reads equal data.
+        """Return the result of ``work`` for this context, computed once for all hosts with equal data in the parts that
+        ``work`` reads.
 
-        If ``work`` raises ``Unread``, this error is shared as well. For ``key`` and ``tries``, see ``Memory.judged``.
+        An ``Unread`` that ``work`` raises is shared as well. For ``key`` and ``tries``, see ``Memory.judged``.
         """
         return self.memory.judged(key, self, work, (Unread, NotAnswered), tries=tries)
 
     def settled(self, key: Hashable, work: Callable[[Facts], T]) -> T:
-        """The result of ``work`` for the facts of this context.
+        """Return the result of ``work`` for the facts of this context.
 
-        For results that read it, hosts count as equal if they have equal results of ``work``, even if their facts
-        differ. For example, different amounts of memory may both be sufficient. Results are compared by their ``repr``.
+        A result that uses this one is shared by hosts with equal results of ``work``, even if their facts differ. For
+        example, different amounts of memory may both be sufficient.
         """
         return self.memory.judged(key, self.facts, work)
 
     def token(self, question: Hashable) -> Hashable:
-        """A hashable key for the part ``question`` of this context. Equal keys mean equal parts.
+        """Return a hashable key for the part ``question`` of this context. Equal keys mean equal parts.
 
         ``question`` is the name of a field, a ``Settled``, or a key of the facts.
         """
@@ -149,7 +152,7 @@ class AuditContext:
         return part if question in _VALUES else Same(part.roles if part is self.desired else part)
 
     def noting(self, notes: Notes) -> AuditContext:
-        """The same context, but with each read of a part recorded in ``notes``."""
+        """Return the same context, but with each read of a part recorded in ``notes``."""
         return NotedContext(self, notes)
 
 
@@ -167,7 +170,7 @@ class Settled:
     work: Callable[[Facts], object] = field(compare=False)
 
     def token(self, ctx: AuditContext) -> Hashable:
-        """The ``repr`` of the result for the context ``ctx``, or the error if there is no result."""
+        """Return the ``repr`` of the result for the context ``ctx``, or the error if there is no result."""
         try:
             return repr(ctx.settled(self.key, self.work))
         except NotAnswered as error:
@@ -175,7 +178,7 @@ class Settled:
 
 
 class NotedContext(AuditContext):
-    """An ``AuditContext`` that records in ``notes`` each part that a computation reads from it."""
+    """An ``AuditContext`` that records in ``notes`` each part that a computation reads."""
 
     def __init__(self, ctx: AuditContext, notes: Notes):
         whole = ctx.__dict__.get("_whole", ctx)
@@ -192,13 +195,13 @@ class NotedContext(AuditContext):
         return getattr(own("_whole"), name)
 
     def settled(self, key: Hashable, work: Callable[[Facts], T]) -> T:
-        """The same result as in ``AuditContext``. Records only the result, not the facts that ``work`` reads."""
+        """Return the same result as in ``AuditContext``. Records only the result, not the facts that ``work`` reads."""
         self.token(Settled(key, work))
         whole: AuditContext = self._whole
         return whole.settled(key, work)
 
     def token(self, question: Hashable) -> Hashable:
-        """The same key as in ``AuditContext``. Also records it in the notes."""
+        """Return the same key as in ``AuditContext``, and record the key in the notes."""
         notes: Notes = self._notes
         if question not in notes:
             notes[question] = self._look.token(question)
@@ -209,9 +212,8 @@ _PARTS = frozenset({"stack", "minute", *(part.name for part in fields(AuditConte
 
 
 def _of_cards(ctx: AuditContext, read: Callable[[Cards], tuple[T, ...]]) -> tuple[T, ...]:
-    """The results of ``read`` for all GPU interfaces of roles, as one tuple.
-
-    Raises ``Unread`` if no role can read GPUs on this host.
+    """Return the results of ``read`` for all GPU interfaces. Raises ``Unread`` if no role can read GPUs on
+    this host.
     """
     answers: list[tuple[T, ...]] = []
     reason = "no role reads cards"
@@ -226,7 +228,9 @@ def _of_cards(ctx: AuditContext, read: Callable[[Cards], tuple[T, ...]]) -> tupl
 
 
 def once(read: Callable[[AuditContext], T]) -> Callable[[AuditContext], T]:
-    """Decorator for a function that many rules call: it runs once for all hosts for which it reads equal data."""
+    """Decorate ``read``, which many rules call, to run only once for all hosts with equal data in the parts that
+    ``read`` uses.
+    """
 
     @wraps(read)
     def kept(ctx: AuditContext) -> T:
@@ -239,9 +243,9 @@ def once(read: Callable[[AuditContext], T]) -> Callable[[AuditContext], T]:
 class Cards:
     """A role's interface to the GPUs of one vendor: ``CARDS`` in the module ``gpus`` of the role's folder.
 
-    ``gpus`` returns the GPUs as their driver reports them, ``events`` their recent events; both raise ``Unread`` if the
-    driver does not report them. ``on_bus`` counts the GPUs of the host, with or without a driver. ``driven`` is true if
-    the host has a driver, whoever installed it.
+    ``gpus`` returns the GPUs as the driver reports them; ``events`` returns the recent events of GPUs. Both raise
+    ``Unread`` if the driver does not report them. ``on_bus`` counts the GPUs of the host, with or without a driver.
+    ``driven`` is true if the host has a driver, even if Hostwright did not install it.
     """
 
     probes: tuple[Probe, ...]

@@ -61,10 +61,10 @@ class LastGood:
     memory: Memory = field(default_factory=Memory)  #: cache of results, shared by all hosts of a run
 
     def why(self, resource: Resource | None = None) -> Why:
-        """Why the state ``resource`` of the role is not as desired.
+        """Return why the state ``resource`` of the role is not as desired; without ``resource``, why another value
+        differs.
 
-        Without ``resource``: why a value outside all states differs. A state has drifted if the record contains its
-        hash. Any other state is new in the stack.
+        A state has drifted if the record contains the hash of the state. Any other state is new in the stack.
         """
         if self.entry is None:
             return "new"
@@ -81,7 +81,7 @@ class LastGood:
 
 
 class Hashes:
-    """The hashes of a role's states, computed as in release records on first use."""
+    """The hashes of a role's states, as in release records. Each hash is computed on first use."""
 
     def __init__(self, role: DesiredRole):
         self._role, self._states = role, dict[Same[Resource], str]()
@@ -92,7 +92,7 @@ class Hashes:
         return desired_sha256(self._role)
 
     def of(self, resource: Resource) -> str:
-        """The hash of the state ``resource``."""
+        """Return the hash of the state ``resource``."""
         key = Same(resource)
         if key not in self._states:
             self._states[key] = state_sha256(resource)
@@ -100,13 +100,13 @@ class Hashes:
 
 
 def last_good(role: DesiredRole, record: Mapping[str, Any], memory: Memory | None = None) -> LastGood:
-    """The entry for ``role`` in the release record ``record``. A damaged entry is treated as missing."""
+    """Return the entry for ``role`` in the release record ``record``. A damaged entry is treated as missing."""
     entry = record.get("roles", {}).get(role.name)
     return LastGood(role, entry if isinstance(entry, dict) else None, memory or Memory())
 
 
 def shown(record: Mapping[str, Any]) -> ReleaseRecord | None:
-    """The main fields of the release record ``record`` for reports; ``None`` if the record is empty."""
+    """Return the main fields of the release record ``record`` for reports; ``None`` if the record is empty."""
     if not record:
         return None
     return ReleaseRecord(*(str(record.get(key, "")) for key in ("stack", "at", "run", "operator")))
@@ -129,9 +129,8 @@ def judge(target: TargetHost, facts: Facts, at: datetime, known_before: KnownHar
 
 
 def _judged(target: TargetHost, looks_at: AuditScope, facts: Facts, at: datetime, hardware: KnownHardware) -> HostAudit:
-    """Compute the audit of a host, without its name.
-
-    Hosts with the same desired state, facts and time share the result.
+    """Compute the audit of a host, without its name. Hosts with the same desired state, facts and time share the
+    result.
     """
     memory = target.memory
     if refusal := memory.judged("refusal", facts, release.refusal):
@@ -173,7 +172,7 @@ def _judged(target: TargetHost, looks_at: AuditScope, facts: Facts, at: datetime
 
 
 def unread(target: TargetHost, sentence: str, at: datetime, lead: str = "") -> HostAudit:
-    """The audit of the host ``target``, which could not be read because of the error ``sentence``.
+    """Return the audit of the host ``target``, which could not be read because of the error ``sentence``.
 
     ``lead`` is the verb of the command to run next.
     """
@@ -185,16 +184,14 @@ def unread(target: TargetHost, sentence: str, at: datetime, lead: str = "") -> H
 
 
 def unprobed(skipped: NotChecked) -> bool:
-    """Whether ``skipped`` was not checked because its probes were not run or timed out.
-
-    The state of its layer is then unknown.
+    """Return whether ``skipped`` was not checked because probes were not run or timed out. The state of the layer is
+    then unknown.
     """
     of_cards = skipped.check in (CARDS, DRIVER_OF_CARDS)
     return of_cards or skipped.reason == NOT_ASKED or skipped.reason.startswith(NOT_IN_TIME)
 
 
 def _repairable(found: Found, changes: Mapping[str, tuple[Planned, ...]]) -> Found:
-    """Return ``found``, marked as not fixed by provisioning if a plan for its layer is refused."""
     refused = isinstance(found, Finding) and any(isinstance(one, Refusal) for one in changes.get(found.layer, ()))
     return replace(found, provision=False) if isinstance(found, Finding) and refused else found
 
@@ -202,11 +199,6 @@ def _repairable(found: Found, changes: Mapping[str, tuple[Planned, ...]]) -> Fou
 def _deviations(
     target: TargetHost, known: Alike, read: Iterable[Reading], record: Mapping[str, Any]
 ) -> Iterator[Deviation]:
-    """The states of the host ``target`` that are not as desired, and why.
-
-    For a layer without such a state, values that differ from the stack are reported: its states may not have been
-    probed.
-    """
     differing = [reading for reading in read if reading.differs]
     for role in target.desired.roles if differing or any(known.changes.values()) else ():
         good, differs = last_good(role, record, target.memory), known.states[role.name]
@@ -241,7 +233,6 @@ def _unread_cards(ctx: AuditContext, looks_at: AuditScope) -> Iterator[NotChecke
 
 
 def _others_late(target: TargetHost, facts: Facts, not_checked: Iterable[NotChecked]) -> Iterator[NotChecked]:
-    """Report the probes that timed out, unless ``not_checked`` already names them."""
     named = {skipped.reason for skipped in not_checked}
     of_cards = {*target.occupancy.probes, *(probe for part in audited(target).cards for probe in part.probes)}
     for probe, answer in facts.late.items():
@@ -257,10 +248,6 @@ def _record(facts: Facts) -> Mapping[str, Any]:
 def _layer(
     name: str, deviations: Iterable[Deviation], findings: Iterable[Finding], not_checked: Iterable[NotChecked]
 ) -> Layer:
-    """The status of the layer ``name``.
-
-    It is unread if a state could not be checked or a probe timed out, but not if a failure rule could not be checked.
-    """
     whys = {deviation.why for deviation in deviations if deviation.layer == name}
     graves = {finding.grave for finding in findings if finding.layer == name}
     unread = any(skipped.layer == name and unprobed(skipped) for skipped in not_checked)
@@ -289,7 +276,7 @@ def _iso(at: datetime) -> str:
 
 
 def aged_on(ctx: AuditContext) -> tuple[Aged, ...]:
-    """The advisories that apply to software versions on the host. Software that cannot be read is ignored."""
+    """Return the advisories that apply to software versions on the host. Software that cannot be read is ignored."""
     known = ctx.desired.advisories
     if not known.products:
         return ()
@@ -304,7 +291,7 @@ def _aged(known: Advisories, found: Iterable[tuple[str, str]], today: date) -> t
 
 
 def installed(desired: Desired, memory: Memory, facts: Facts) -> tuple[tuple[str, str], ...]:
-    """The products on the host about which advisories exist, as pairs of product and version."""
+    """Return the products on the host for which advisories exist, as pairs of product and version."""
     products = desired.advisories.products
     known = tuple(pattern for product in products.values() for pattern in product.packages)
     there = [(one.name, one.version) for one in _software(desired, memory, facts) if one.version]
@@ -326,10 +313,6 @@ def _software(desired: Desired, memory: Memory, facts: Facts) -> Iterator[Softwa
 
 
 def _pieces(state: Resource, facts: Facts) -> tuple[Software, ...]:
-    """The software that ``state`` installs, as found on the host.
-
-    Empty if a probe of the state was not run.
-    """
     try:
         return tuple(state.software(facts))
     except (KeyError, NotAnswered):

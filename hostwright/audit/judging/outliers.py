@@ -16,7 +16,7 @@ Key = tuple[str, str, str]
 
 
 def spreads(hosts: Iterable[HostAudit]) -> tuple[ValueSpread, ...]:
-    """The values that no stack defines, each with its hosts.
+    """Return the values that no stack defines, each with its hosts.
 
     Two or more hosts with equal ``among`` are comparable. If hosts have different stacks, only values of the machine
     are compared across stacks. Hosts that could not be read, and values that no host has, are excluded.
@@ -38,7 +38,6 @@ def _comparable(by_value: Mapping[str, list[str]]) -> bool:
 
 
 def _compared(host: HostAudit) -> Iterator[Reading]:
-    """The readings of ``host`` that can be compared with other hosts, each layer, name and ``among`` once."""
     compared: dict[Key, Reading] = {}
     for reading in host.readings if host.status != "unread" else ():
         if reading.want is None and (reading.layer, reading.name) not in OWN:

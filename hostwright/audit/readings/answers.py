@@ -27,7 +27,7 @@ _RECORD = Snippet(
 
 
 def all_values(stack: str, roles: Iterable[AuditValue]) -> tuple[AuditValue, ...]:
-    """The values ``roles`` that the host's roles define, and the two values of its release record."""
+    """Return the values ``roles``, which the host's roles define, and the two values of the release record."""
     record = (
         AuditValue("stack", _RECORD.line("stack"), stack, layer=RELEASE_LAYER),
         AuditValue("at", _RECORD.line("at"), layer=RELEASE_LAYER),
@@ -36,14 +36,14 @@ def all_values(stack: str, roles: Iterable[AuditValue]) -> tuple[AuditValue, ...
 
 
 def value_probes(values: Iterable[AuditValue]) -> tuple[Probe, ...]:
-    """The probes that print ``values``: one without root, and one with root if any value needs it."""
+    """Return the probes that print ``values``: one without root, and one with root if a value needs root."""
     asked = tuple(values)
     root = root_program(asked)
     return (Probe(user_program(asked, PRODUCT)), *([Probe(root, root=True)] if root else []))
 
 
 def asked_for(stack: str, roles: tuple[AuditValue, ...]) -> tuple[tuple[AuditValue, ...], tuple[Probe, ...]]:
-    """The results of ``all_values`` and ``value_probes``, computed once for hosts with the same ``roles``."""
+    """Return the results of ``all_values`` and ``value_probes``, computed once for hosts with the same ``roles``."""
     return _asked_for(stack, Same(roles))
 
 
@@ -54,21 +54,21 @@ def _asked_for(stack: str, roles: Same[tuple[AuditValue, ...]]) -> tuple[tuple[A
 
 
 def read_answers(text: str) -> dict[str, str]:
-    """Name → value in ``text``, the output of the shell program. Other and incomplete lines are skipped."""
+    """Return name → value in ``text``, the output of the shell program. Other and incomplete lines are skipped."""
     whole = text.rpartition("\n")[0]
     rows = (line.partition("=") for line in whole.split("\n"))
     return {name: value.strip()[:VALUE_CHARACTERS] for name, sign, value in rows if sign and _NAME.fullmatch(name)}
 
 
 def is_meant(value: AuditValue, answers: Mapping[str, str]) -> bool:
-    """Whether ``value`` applies to a host: its condition, if any, holds for the host's ``answers``."""
+    """Return whether ``value`` applies to a host with these ``answers``, according to the condition of the value."""
     return value.given is None or answers.get(value.given[0].line, "") == value.given[1]
 
 
 def meant(values: Iterable[AuditValue], answers: Mapping[str, str]) -> tuple[AuditValue, ...]:
-    """The ``values`` that apply to a host with these ``answers``.
+    """Return the ``values`` that apply to a host with these ``answers``.
 
-    Of several with the same layer and name, the first is used.
+    Of several values with the same layer and name, the first is used.
     """
     chosen: dict[tuple[str, str], AuditValue] = {}
     for value in values:
@@ -78,10 +78,11 @@ def meant(values: Iterable[AuditValue], answers: Mapping[str, str]) -> tuple[Aud
 
 
 def check_lines(values: Iterable[AuditValue]) -> tuple[str, ...]:
-    r"""The checks that a host with the role ``selfaudit`` makes itself, one per line with tabs between the fields.
+    r"""Return the checks that a host with the role ``selfaudit`` makes itself, one per line with tabs between the
+    fields.
 
-    The fields are layer, name, name of the answer, condition (answer and value), and the value in the stack, which is
-    escaped as in JSON and Prometheus strings.
+    The fields are layer, name, name of the answer, condition (answer and value), and the value in the stack. The value
+    in the stack is escaped as in JSON and Prometheus strings.
     """
     compared = (value for value in values if value.want is not None and not value.root and value.derive is None)
     return tuple(_check_line(value) for value in compared)

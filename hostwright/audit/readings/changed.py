@@ -1,6 +1,6 @@
 """The latest changes on a host after its release record was written.
 
-They are hints for problems that no failure rule matches.
+These changes are hints for problems that no failure rule matches.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _DPKG = {"install": "installed", "upgrade": "upgraded", "remove": "removed", "pu
 
 
 def changed_since(facts: Facts) -> tuple[str, ...]:
-    """Packages, then files (each the latest first), that changed after the host's release record was written.
+    """Return Packages, then files (each the latest first), that changed after the host's release record was written.
 
     Empty if the host has no record or was not probed. A package is listed once: ``package driverctl installed
     0.111-1``.

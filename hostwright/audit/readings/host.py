@@ -19,7 +19,7 @@ from hostwright.plan.roles.auditvalue import PRODUCT, AuditValue
 
 
 def gpu_readings(ctx: AuditContext, product: str) -> Iterator[Reading]:
-    """The models and number of GPUs, compared among hosts of one ``product``, and the values of each model.
+    """Yield the models and number of GPUs, compared among hosts of one ``product``, and the values of each model.
 
     Empty if the GPUs could not be read.
     """
@@ -38,7 +38,9 @@ def gpu_readings(ctx: AuditContext, product: str) -> Iterator[Reading]:
 
 
 def _alike(cards: Sequence[Gpu], value: Text) -> str:
-    """The most common ``value`` of the GPUs, then each GPU with another: ``90.04.38.00.03, card 3: 90.04.96.00.01``."""
+    """Return the most common ``value`` of the GPUs, then each GPU with another: ``90.04.38.00.03, card 3:
+    90.04.96.00.01``.
+    """
     common = Counter(map(value, cards)).most_common(1)[0][0]
     others = [f"card {card.index}: {value(card) or 'none'}" for card in cards if value(card) != common]
     return ", ".join([common or "none", *others]) if others else common
@@ -48,7 +50,9 @@ Answers = dict[str, str]
 
 
 def readings(ctx: AuditContext, values: tuple[AuditValue, ...]) -> tuple[Reading, ...]:
-    """The readings of a host in the audited layers. ``values`` are those that all the host's roles define."""
+    """Return the readings of a host in the audited layers. ``values`` are the values that all the host's
+    roles define.
+    """
     layers = {*ctx.changes, GPU_LAYER, RELEASE_LAYER}
     asked, probes = asked_for(ctx.stack.name, values)
     user, *more = (_answers(ctx, probe) for probe in probes)
@@ -63,7 +67,6 @@ def _derived(value: AuditValue) -> bool:
 
 
 def _answers(ctx: AuditContext, probe: Probe) -> Answers:
-    """The values that ``probe`` printed, even if its output is incomplete; empty if it was not run."""
     try:
         return read_answers(ctx.answer(probe).text)
     except Unread:
@@ -71,7 +74,6 @@ def _answers(ctx: AuditContext, probe: Probe) -> Answers:
 
 
 def _reading(value: AuditValue, user: Answers, root: Answers) -> Reading | None:
-    """The reading of ``value``; ``None`` if its line is missing because the program did not finish."""
     answers = root if value.root else user
     if value.where.line not in answers and COMPLETE not in answers:
         return None

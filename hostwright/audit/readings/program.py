@@ -1,10 +1,10 @@
 """The shell program that prints the values of a host, one ``name=value`` per line.
 
-An audit runs it over SSH; hosts with the role ``selfaudit`` run it themselves. It prints every package of a family and
-every toolkit, so that its stored output can be compared with a later stack.
+An audit runs the program over SSH; hosts with the role ``selfaudit`` run it themselves. The program prints every
+package of a family and every toolkit, so that the stored output can be compared with a later stack.
 
-It takes 25 to 40 ms, mostly in dpkg and ldconfig: each command runs once for the values of all roles. A command that
-may hang has a limit of ten seconds. The last line is ``complete=yes``.
+The program takes 25 to 40 ms, mostly in dpkg and ldconfig: each command runs once for the values of all roles. A
+command that may hang has a limit of ten seconds. The last line is ``complete=yes``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ END = sh("say %s yes\n", COMPLETE)
 
 
 def user_program(values: Iterable[AuditValue], *more: ReadPlace) -> str:
-    """The part of the shell program that runs without root. It prints ``values`` and the places ``more``."""
+    """Return the part of the shell program that runs without root. This part prints ``values``, and the further files
+    and snippets in ``more``.
+    """
     asked = tuple(values)
     places = _places(place for place in (*_all(asked), *more) if not needs_root(place))
     parts = (_packages(asked), _libraries(places), _units(places), *_venvs(places), *_others(places))
@@ -42,13 +44,13 @@ def user_program(values: Iterable[AuditValue], *more: ReadPlace) -> str:
 
 
 def root_program(values: Iterable[AuditValue]) -> str:
-    """The part of the shell program that runs as root, to print ``values``; empty if no value needs root."""
+    """Return the part of the shell program that runs as root, to print ``values``; empty if no value needs root."""
     places = _places(filter(needs_root, _all(values)))
     return "".join((sh_file(__file__, "prelude.sh"), *_others(places), END)) if places else ""
 
 
 def package_patterns(values: Iterable[AuditValue]) -> tuple[str, ...]:
-    """Patterns for dpkg: the families of packages in ``values``, and single packages that no family contains."""
+    """Return patterns for dpkg: the families of packages in ``values``, and single packages that no family contains."""
     places = [place for place in _all(values) if isinstance(place, PackageVersion | PackageOf)]
     groups = (place.names if isinstance(place, PackageOf) else place.families for place in places)
     families = tuple(sorted({name for group in groups for name in group}))
@@ -62,10 +64,7 @@ def _all(values: Iterable[AuditValue]) -> Iterator[ReadPlace]:
 
 
 def _places(places: Iterable[ReadPlace]) -> tuple[ReadPlace, ...]:
-    """``places`` (origins of values, such as files) without duplicates.
-
-    Raises ``ValueError`` for different places with the same name.
-    """
+    """Return ``places`` without duplicates. Raises ``ValueError`` for different places with the same name."""
     lines: dict[str, ReadPlace] = {}
     for place in places:
         if lines.setdefault(place.line, place) != place:
@@ -82,7 +81,6 @@ def _packages(values: tuple[AuditValue, ...]) -> str:
 
 
 def _any_of(group: PackageOf) -> str:
-    """The sed expression that prints an installed package of ``group`` also under the name of the group."""
     names = "|".join(_expression(name) for name in group.names)
     return f"s/^package ({names})=/{group.line}={chr(92) + '1 ' if group.named else ''}/p"
 
@@ -116,7 +114,6 @@ def _venvs(places: Iterable[ReadPlace]) -> Iterator[str]:
 
 
 def _others(places: Iterable[ReadPlace]) -> Iterator[str]:
-    """Shell code that prints the files and runs the snippets in ``places``, each snippet once in a subshell."""
     done: set[Snippet] = set()
     for place in places:
         if isinstance(place, FileLine):

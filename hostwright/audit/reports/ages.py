@@ -10,7 +10,9 @@ Ages = Mapping[tuple[str, str, str], datetime]
 
 
 def since(ages: Ages, hosts: Iterable[str], kind: str, name: str) -> str:
-    """``since 2026-11-18``, or ``since 2026-11-18 to 2026-11-20`` for different days; empty if the start is unknown."""
+    """Return ``since 2026-11-18``, or ``since 2026-11-18 to 2026-11-20`` for different days; empty if the start is
+    unknown.
+    """
     days = sorted({ages[host, kind, name].date().isoformat() for host in hosts if (host, kind, name) in ages})
     if not days:
         return ""

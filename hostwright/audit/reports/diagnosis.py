@@ -30,7 +30,7 @@ WORDS = {
 
 
 def show_diagnosis(hosts: Sequence[HostAudit], ages: Ages) -> Iterator[RenderableType]:
-    """The known problems of ``hosts``, equal hosts together and the worst hosts last, and a final count."""
+    """Yield the known problems of ``hosts``, equal hosts together and the worst hosts last, and a final count."""
     alike: dict[tuple[object, ...], list[HostAudit]] = {}
     for host in hosts:
         alike.setdefault((host.sentence, host.findings, host.deviations, host.not_checked), []).append(host)
@@ -43,7 +43,7 @@ def show_diagnosis(hosts: Sequence[HostAudit], ages: Ages) -> Iterator[Renderabl
 
 
 def word_of(host: HostAudit) -> str:
-    """The key in ``WORDS`` for the result of ``host``, by which hosts are counted and sorted."""
+    """Return the key in ``WORDS`` for the result of ``host``, by which hosts are counted and sorted."""
     if host.sentence:
         return "unread"
     if any(finding.grave for finding in host.findings):
@@ -52,10 +52,10 @@ def word_of(host: HostAudit) -> str:
 
 
 def next_commands(hosts: Iterable[HostAudit], treatments: Mapping[str, Treatment]) -> Mapping[Command, Sequence[str]]:
-    """The commands to run after a diagnosis, each with its hosts.
+    """Return the commands to run after a diagnosis, each with its hosts.
 
-    A host with failures that provisioning does not fix needs a rebuild, unless only people can fix them
-    (``treatments``). For a host that could not be read, the error names the command.
+    A host with failures that provisioning does not fix needs a rebuild, unless ``treatments`` has ``ForPeople`` for all
+    of them. For a host that could not be read, the error names the command.
     """
     found: dict[Command, list[str]] = {}
     for host in hosts:
@@ -71,7 +71,9 @@ def next_commands(hosts: Iterable[HostAudit], treatments: Mapping[str, Treatment
 
 
 def provisioned(finding: Finding, host: HostAudit) -> bool:
-    """Whether provisioning fixes the failure on this host. It does not if the host is already as desired."""
+    """Return whether provisioning fixes the failure on this host. Return ``False`` if the host is already
+    as desired.
+    """
     return finding.provision and bool(host.deviations)
 
 
@@ -109,7 +111,7 @@ def _group(group: list[HostAudit], ages: Ages) -> Iterator[RenderableType]:
 
 
 def explanation(finding: Finding, indent: str) -> Iterator[Text]:
-    """The evidence, cause and fix of a known problem as lines, each indented by ``indent``."""
+    """Yield the evidence, cause and fix of a known problem as lines, each indented by ``indent``."""
     for line in finding.evidence:
         yield Text(f"{indent}│ {short(line)}", style="dim")
     yield Text(f"{indent}{finding.cause}.")
@@ -119,7 +121,7 @@ def explanation(finding: Finding, indent: str) -> Iterator[Text]:
 def known_problem(
     finding: Finding, remark: str = "", *, fixed: bool | None = None, hindered: bool = False
 ) -> Iterator[Text]:
-    """The lines about a known problem: rule and layer with a ``remark``, evidence, cause and fix.
+    """Yield the lines about a known problem: rule and layer with a ``remark``, evidence, cause and fix.
 
     ``fixed`` is whether provisioning fixes the problem, ``None`` if unknown. ``hindered`` is whether another failure
     has to be fixed first.

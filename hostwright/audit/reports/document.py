@@ -24,7 +24,7 @@ def read_json(text: str) -> FleetAudit:
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) for the output of ``render_json``."""
+    """Return the JSON Schema (draft 2020-12) for the output of ``render_json``."""
     schema = json_schema_of(FleetAudit, "Hostwright audit", "What `invoke audit --json` prints.")
     schema["properties"]["schema"] = {"const": SCHEMA, "title": "Schema", "type": "integer"}
     schema["required"] = sorted({*schema.get("required", ()), "schema"})

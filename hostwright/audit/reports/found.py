@@ -21,7 +21,7 @@ IN_HOMES = 6
 
 
 def show_found(hosts: tuple[HostAudit, ...]) -> Iterator[RenderableType]:
-    """The software of the largest group of equal hosts, then the differences of each other group from it."""
+    """Yield the software of the largest group of equal hosts, then the differences of each other group from it."""
     largest = ""
     for group in found_groups(hosts):
         head, below = headed(group.names)
@@ -47,10 +47,6 @@ def _table(group: FoundGroup, shown: Iterable[str]) -> Table:
 
 
 def _lines(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """The lines for one layer: ``version 470.182.03, source runfile``, then a line for each path with its value.
-
-    ``pairs`` are names (or paths) and values.
-    """
     plain = [f"{name} {value}" for name, value in pairs if not name.startswith("/")]
     places = [f"{value}, in {name}" for name, value in pairs if name.startswith("/")]
     if not plain and not places:
@@ -63,7 +59,6 @@ def _lines(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def _in_homes(group: FoundGroup) -> str:
-    """The software in home directories of ``group``, the most frequent first, with the number of copies of each."""
     found = Counter(one.have for readings in group.homes.values() for one in readings)
     parts = [f"{short(have)}{f' ×{times}' if times > 1 else ''}" for have, times in found.most_common(IN_HOMES)]
     more = f" and {len(found) - IN_HOMES} more" if len(found) > IN_HOMES else ""
@@ -71,7 +66,6 @@ def _in_homes(group: FoundGroup) -> str:
 
 
 def _remarks(group: FoundGroup) -> Iterator[Text]:
-    """A line for each limit that stopped the search for Python environments, with the affected hosts."""
     cut: dict[str, list[str]] = {}
     for host in group.hosts:
         for one in host.not_checked:

@@ -31,8 +31,6 @@ def exposition(metrics: Iterable[Metric]) -> str:
 
 
 class _Metrics(Collector):
-    """A Prometheus collector for finished metrics."""
-
     def __init__(self, metrics: Iterable[Metric]):
         self._metrics = tuple(metrics)
 
@@ -41,7 +39,9 @@ class _Metrics(Collector):
 
 
 def gauge(name: str, text: str, labels: str, rows: Iterable[tuple[Sequence[str], float]]) -> Metric:
-    """A Prometheus gauge. ``labels`` are label names, separated by spaces; ``rows`` have label values and a number."""
+    """Return a Prometheus gauge. ``labels`` are label names, separated by spaces; ``rows`` have label values and a
+    number.
+    """
     family = GaugeMetricFamily(name, text, labels=labels.split())
     for values, number in rows:
         family.add_metric([label(value) for value in values], float(number))
@@ -49,7 +49,7 @@ def gauge(name: str, text: str, labels: str, rows: Iterable[tuple[Sequence[str],
 
 
 def took(name: str, what: str, at: str, took_s: float) -> Iterator[Metric]:
-    """Two metrics: the time ``at`` when ``what`` began, and its duration."""
+    """Yield two metrics: the time ``at`` when ``what`` began, and the duration in seconds."""
     began = datetime.fromisoformat(at).timestamp()
     yield gauge(f"{name}_timestamp_seconds", f"Start time of {what}, Unix time", "", [((), began)])
     yield gauge(f"{name}_duration_seconds", f"Duration of {what}", "", [((), took_s)])

@@ -29,7 +29,6 @@ def render_csv(audit: FleetAudit) -> str:
 
 
 def _rows(host: HostAudit) -> Iterator[Row]:
-    """The rows of ``host``. Their columns are kind, layer, name, have, want and verdict."""
     if host.sentence:
         yield ("unread", "", "", host.sentence, "", "unread")
     for layer in host.layers:

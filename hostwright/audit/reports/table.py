@@ -60,7 +60,7 @@ ABSENT = "·"  #: mark for a layer that a host does not have
 def show_audit(
     audit: FleetAudit, ages: Ages, *, details: bool = False, columns: int | None = None, first: bool = False
 ) -> Group:
-    """The whole audit for a terminal with ``columns`` columns (``None``: unlimited).
+    """Return the whole audit for a terminal with ``columns`` columns (``None``: unlimited).
 
     ``details`` adds every value, every GPU, and every deviation of hosts that were never provisioned. With ``first``,
     the summary is at the top instead of the end.
@@ -88,7 +88,7 @@ _NEXT = {"failing": Command("doctor"), **dict.fromkeys(("drift", "differs", "int
 
 
 def next_hosts(audit: FleetAudit) -> Mapping[Command, Sequence[str]]:
-    """The commands to run after ``audit``, each with its hosts.
+    """Return the commands to run after ``audit``, each with its hosts.
 
     Problems are diagnosed before anything is changed. For a host that could not be read, the error names the command.
     """
@@ -119,16 +119,14 @@ def joined(parts: Iterable[tuple[str, str]]) -> Text:
 
 
 def names_below(below: str) -> list[Text]:
-    """The line with the host names ``below`` a heading, as from ``headed``; no line if the text is empty."""
+    """Return a line with ``below``, the host names that did not fit into a heading; no line if ``below`` is empty.
+
+    ``headed`` returns the heading and ``below``.
+    """
     return [Text(f"  {printable(below)}", style="dim")] if below else []
 
 
 def _matrix(audit: FleetAudit, ages: Ages) -> Table:
-    """A table of hosts and layers.
-
-    Hosts with the same stack and the same status of each layer share a row. If there are several stacks, a column has
-    the stack.
-    """
     table = Table(box=None, pad_edge=False, header_style="dim")
     rows = [*_rows(audit, ages)]
     mixed = ["stack"] if any(stack for _, stack, _, _ in rows) else []
@@ -142,7 +140,6 @@ def _matrix(audit: FleetAudit, ages: Ages) -> Table:
 
 
 def _by_status(audit: FleetAudit, ages: Ages) -> Iterator[Text]:
-    """The content of the table of hosts for a narrow terminal: groups of hosts, and below each its layers by status."""
     layers = audit.layers
     for names, stack, statuses, lasting in _rows(audit, ages):
         yield names.append("".join(f"  {part}" for part in (stack, lasting) if part), style="dim")
@@ -152,10 +149,6 @@ def _by_status(audit: FleetAudit, ages: Ages) -> Iterator[Text]:
 
 
 def _rows(audit: FleetAudit, ages: Ages) -> Iterator[tuple[Text, str, tuple[LayerStatus | None, ...], str]]:
-    """Groups of hosts with equal stacks and equal statuses of layers, the worst first.
-
-    Each has the host names, the stack (if there are several), the statuses, and the date since when the status holds.
-    """
     blocks = {host.host for host in audit.hosts if _has_block(host) or host.sentence}
     mixed = have_several_stacks(audit.hosts)
     rows: dict[tuple[str, str, tuple[LayerStatus | None, ...]], list[str]] = {}
@@ -210,7 +203,6 @@ def _blocks(hosts: Iterable[HostAudit], ages: Ages, *, details: bool) -> Iterato
 
 
 def _aged(hosts: Iterable[HostAudit]) -> Iterator[RenderableType]:
-    """The advisories that apply to software versions on ``hosts``, each once with its hosts."""
     found: dict[str, list[str]] = {}
     for host in hosts:
         for one in host.aged:
@@ -226,9 +218,8 @@ def _has_block(host: HostAudit) -> bool:
 
 
 def _is_brief(host: HostAudit, *, details: bool) -> bool:
-    """Whether the deviations of ``host`` are only counted, not listed.
-
-    A host that was never provisioned lacks nearly everything.
+    """Return whether the deviations of ``host`` are only counted, because a host that was never provisioned lacks
+    nearly everything.
     """
     return len(host.deviations) > 1 and not details and all(one.why == "new" for one in host.deviations)
 
@@ -261,7 +252,6 @@ def _unread(hosts: Iterable[HostAudit]) -> Iterator[RenderableType]:
 
 
 def _spreads(spreads: Iterable[ValueSpread], grouped: Collection[tuple[str, str]]) -> Iterator[RenderableType]:
-    """The values that no stack defines and that differ between hosts, except those in ``grouped``."""
     differing = [spread for spread in spreads if len(spread.values) > 1 and (spread.layer, spread.name) not in grouped]
     if differing:
         yield Text("\nvalues that no stack pins and that differ between hosts", style="bold")
@@ -281,7 +271,7 @@ def _stand_ins(hosts: Iterable[HostAudit]) -> Iterator[RenderableType]:
 
 
 def show_details(host: HostAudit) -> Iterator[RenderableType]:
-    """All values that an audit read on ``host``."""
+    """Yield all values that an audit read on ``host``."""
     yield Text.assemble("\n", (printable(host.host), "bold"), f"  read {short(local_time(host.at))}", *_groups(host))
     if host.record:
         by = f"{host.record.stack} at {local_time(host.record.at)} by {host.record.operator} (run {host.record.run})"

@@ -36,7 +36,8 @@ class System:
 
 @dataclass(frozen=True, slots=True)
 class SbomItem:
-    """One piece of software on a host. ``layers`` installed or need it; ``address`` is the URL of its file.
+    """One piece of software on a host. ``layers`` are the layers that installed or need the software; ``address`` is
+    the URL of the software's file.
 
     ``namespace`` is the owner of the Debian package: the distribution, or the vendor of another repository.
     """
@@ -51,10 +52,10 @@ class SbomItem:
 
 @dataclass(frozen=True, slots=True)
 class Sbom:
-    """The SBOM of one host. ``at`` is the time when the host was read; ``record`` has fields of its release record.
+    """The SBOM of one host. ``at`` is the time when the host was read; ``record`` has fields of the host's release
+    record.
 
-    ``needs`` has the dependencies of each item. ``missing`` is software of the stack that is not on the host.
-    ``not_read`` are the states whose probes were not run.
+    ``missing`` is software of the stack that is not on the host. ``not_read`` are the states whose probes were not run.
     """
 
     host: str
@@ -104,13 +105,12 @@ def sbom_of(target: TargetHost, facts: Facts, at: datetime, redacted: Callable[[
 
 
 def _kind(state: object) -> str:
-    """The type name of ``state``, or of the state inside it if it wraps another."""
     inner = getattr(state, "resource", None)
     return type(state).__name__ if inner is None else _kind(inner)
 
 
 def key_of(software: Software) -> Key:
-    """Kind, name and version of ``software``."""
+    """Return the kind, name and version of ``software``."""
     return software.kind, software.name, software.version
 
 
@@ -135,7 +135,6 @@ def _system(facts: Facts, clean: Callable[[str], str]) -> System:
 
 
 def _flat(found: Iterable[Software]) -> Iterator[Software]:
-    """The software in ``found`` and its parts, each before its parts. Software without a name is omitted."""
     for software in found:
         yield from (part for part in (software, *software.parts) if part.name)
 
@@ -154,10 +153,6 @@ def _missing(found: Mapping[str, tuple[Software, ...]]) -> Iterator[str]:
 def _items(
     stack: Stack, system: System, found: Mapping[str, tuple[Software, ...]], redacted: Callable[[str], str]
 ) -> dict[Key, SbomItem]:
-    """The installed software as items of the SBOM.
-
-    Software of several layers is one item, defined by the first of these layers.
-    """
     items: dict[Key, SbomItem] = {}
     for layer, of_layer in found.items():
         for software in _there(of_layer):
@@ -200,9 +195,8 @@ def _public(address: str) -> str:
 
 
 def _needs(target: TargetHost, found: Mapping[str, tuple[Software, ...]]) -> dict[Key, tuple[Key, ...]]:
-    """The dependencies of each piece of software in ``found``: its parts.
-
-    The main software of a layer also depends on the main software of each layer that the layer needs.
+    """Return the dependencies of each piece of software: its parts. The main software of a layer also depends on the
+    main software of each layer that the layer needs.
     """
     needs: dict[Key, tuple[Key, ...]] = {}
     stack = target.stack
@@ -221,7 +215,6 @@ def _needs(target: TargetHost, found: Mapping[str, tuple[Software, ...]]) -> dic
 
 
 def _main(stack: Stack, layer: str, there: tuple[Software, ...]) -> Software:
-    """The main software of ``layer``: the first in ``there`` with a version that the stack sets, or else the first."""
     section = stack.sections.get(layer)
     versions = set(section.versions().values()) if section else set()
     own = (software for software in there if {software.version, software.version.rpartition("-")[0]} & versions)

@@ -29,7 +29,7 @@ TYPES = {"driver": ComponentType.DEVICE_DRIVER, "file": ComponentType.FILE}
 def render_cyclonedx(sbom: Sbom) -> str:
     """Return ``sbom`` as an indented CycloneDX JSON document.
 
-    Its timestamp is the time of the release record. Its serial number changes only if the record or the software on the
+    The timestamp is the time of the release record. The serial number changes only if the record or the software on the
     host changes. ``hostwright:read`` is the time when the host was read.
     """
     host = Component(name=sbom.host, type=ComponentType.DEVICE, bom_ref="host")
@@ -62,7 +62,7 @@ def _time(sbom: Sbom) -> datetime:
 
 
 def _serial(sbom: Sbom, components: Iterable[Component]) -> UUID:
-    """The serial number of the document, which does not depend on the time when the host was read."""
+    """Return the serial number of the document, which does not depend on the time when the host was read."""
     there = [
         [component.name, component.version, str(component.purl), *(str(row.value) for row in component.properties)]
         for component in components
@@ -89,7 +89,7 @@ def _property(name: str, value: str) -> Property:
 
 
 def _system(sbom: Sbom) -> Iterator[Component]:
-    """Components for the distribution and the running kernel, if known.
+    """Yield components for the distribution and the running kernel, if known.
 
     Programs that read the document expect one component of the type operating-system, and some reject one with a purl
     (DependencyTrack/dependency-track#7333, aquasecurity/trivy#6482).
@@ -130,9 +130,8 @@ def _component(item: SbomItem, sbom: Sbom) -> Component:
 
 
 def _sha256(item: SbomItem) -> str:
-    """The SHA-256 of the stack's file for ``item`` if that version is installed, or else of the software's origin.
-
-    Empty if the software was modified.
+    """Return the SHA-256 of the stack's file for ``item`` if that version is installed, or else of the software's
+    origin. Empty if the software was modified.
     """
     software = item.software
     if software.flaw:

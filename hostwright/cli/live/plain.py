@@ -28,17 +28,14 @@ PLAINLY = ("failed", "unreachable", "stopped", "untouched")
 class Plain:
     """Prints a line per event of a run, with the time of day. Any thread may call the object with an event.
 
-    Usage: ``with Plain(...) as view: view(event)``. The first line contains the ID of the run. Lines are never wrapped,
-    because programs also read them. A problem of several hosts is printed as one line, at most ``gather_s`` seconds
-    after the first host has it.
+    Usage: ``with Plain(...) as view: view(event)``. Lines are never wrapped, because programs also read them. A problem
+    of several hosts is printed as one line, at most ``gather_s`` seconds after the first host has it.
     """
 
     def __init__(
         self, console: Console, run: str = "", hosts: int = 0, *, clock: Clock = _CLOCK, gather_s: float = GATHER_S
     ):
-        """Create a display for the run with the ID ``run`` and this number of ``hosts``. Without an ID, omit the first
-        line.
-        """
+        """Without the ID of a run (``run``), the display omits its first line."""
         self._console = console
         self._heading = f"run {run}: {count(hosts, 'host')}" if run else ""
         self._clock = clock

@@ -54,7 +54,7 @@ class LiveTable:
         *,
         clock: Callable[[], float] = time.monotonic,
     ):
-        """Create a table for ``hosts`` (host → roles). ``headings`` maps roles to short names for columns."""
+        """``hosts`` maps each host to its roles. ``headings`` maps roles to short names for columns."""
         self._roles = one_order(hosts.values())
         self._headings = short_names(self._roles, headings or {})
         self._rows = {host: HostRow(host, tuple(roles)) for host, roles in hosts.items()}
@@ -74,7 +74,7 @@ class LiveTable:
         self._live.__exit__(kind, error, tb)
 
     def __call__(self, event: Event) -> None:
-        """Update the table with ``event``. An event without a host is printed above the table."""
+        """Update the table. An event without a host is printed above the table."""
         if event.host:
             with self._lock:
                 self._rows.setdefault(event.host, HostRow(event.host)).take(event, self._clock())
@@ -82,7 +82,6 @@ class LiveTable:
             self._console.print(Text(one_line(line), style="bold"))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Render the table for the current size of the terminal, and leave one line free."""
         with self._lock:
             yield from self.lines(options.max_width, max(1, options.size.height - 1))
 
@@ -130,10 +129,6 @@ class _Shape:
 
     @classmethod
     def fitting(cls, rows: Sequence[HostRow], layers: Mapping[str, str], now_s: float, width: int, least: int) -> Self:
-        """Return the best layout for a terminal of ``width`` columns. ``least`` is the minimum width of the activity.
-
-        With many hosts, a table without headings is better than two lines per host.
-        """
         names = max([len("host") if layers else 1, *(cell_len(row.name) for row in rows)])
         clock = max([len("time") if layers else 0, *(len(_clock(row, now_s)) for row in rows)])
         close = cls(width, names, layers, clock, least)
@@ -147,7 +142,6 @@ class _Shape:
 
     @property
     def room(self) -> int:
-        """Width in columns left for a host's activity. Below ``-GAP``, a line is too long even without an activity."""
         return self.width - (self.names + GAP if self.names else INDENT) - self.marks_width - self.clock - GAP
 
     @property
@@ -156,9 +150,6 @@ class _Shape:
         return sum(each) + (len(each) - 1 if self.headed else 0) + GAP if each else 0
 
     def heading(self) -> list[Text]:
-        """Return the legend of the layers' marks: a heading above each column, or a list of the layers in
-        column order.
-        """
         if not self.layers:
             return []
         if self.headed:
@@ -203,10 +194,6 @@ def _clock(row: HostRow, now_s: float) -> str:
 
 
 def _hosts(rows: Sequence[HostRow], draw: Callable[[HostRow], list[Text]], room: int) -> Iterator[Text]:
-    """Yield the lines of as many hosts as fit into ``room`` lines, then a line with the number of omitted hosts.
-
-    Failed hosts come first, but leave a third of the lines to running hosts.
-    """
     drawn = [draw(row) for row in rows] if len(rows) <= room else []
     if drawn and sum(map(len, drawn)) <= room:
         for lines in drawn:
@@ -237,8 +224,8 @@ def _group(row: HostRow) -> int:
 
 
 def _tame(text: str) -> str:
-    """Return ``text`` from a host as one short line, without characters of uncertain width, which could
-    make it wrap.
+    """Return the host's ``text`` as one short line, without characters of uncertain width, which could make the line
+    wrap.
     """
     composed = unicodedata.normalize("NFC", short(text))
     return "".join(

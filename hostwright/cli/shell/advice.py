@@ -27,7 +27,7 @@ _OF_ITS_OWN = {"hosts", "host", "resume"}
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """How Hostwright was called: the program, the value of ``--site``, and the request."""
+    """A call of Hostwright: the program, the value of ``--site``, and the request."""
 
     program: str = "invoke"
     site: str = ""
@@ -68,7 +68,7 @@ def whole_commands(text: str) -> tuple[str, ...]:
 
 
 def of_host(text: str, host: str) -> str:
-    """Return ``text`` with its commands limited to ``host``, unless they already select hosts.
+    """Return ``text`` with its commands limited to ``host``, unless a command already selects hosts.
 
     >>> of_host("gpu01: no facts are stored: run `invoke audit`", "gpu01")
     'gpu01: no facts are stored: run `invoke audit --hosts gpu01`'
@@ -82,8 +82,6 @@ def of_host(text: str, host: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A command in a text: the start of the command, the whole command, and its words from the verb on."""
-
     start: int
     line: str
     words: tuple[str, ...]
@@ -106,7 +104,6 @@ class _Found:
 
 
 def _found(text: str) -> Iterator[_Found]:
-    """Yield each Hostwright command in ``text`` that is in backticks."""
     end = 0
     while (start := text.find("`", end) + 1) > 0:
         end = start
@@ -126,9 +123,6 @@ def _completed(found: _Found) -> str:
 
 
 def _missing(options: Set[str], named: Set[str]) -> Iterator[str]:
-    """Yield this call's options that a recommended command accepts (``options``) and needs, unless they are in
-    ``named``.
-    """
     call = current()
     for name, value in (_repeated(call.request) | ({"stack": call.stack} if call.stack else {})).items():
         one = name == "hosts" and "hosts" not in options and _is_one_host(str(value))
@@ -149,10 +143,6 @@ def _is_one_host(pattern: str) -> bool:
 
 
 def _repeated(request: Request) -> dict[str, str | bool | tuple[str, ...]]:
-    """Return the options of ``request`` to repeat in recommended commands: name → value.
-
-    Variables whose names suggest secrets are omitted.
-    """
     called: dict[str, Any] = {name: getattr(request, name) for name, each in OPTIONS.items() if each.repeated}
     if request.var:
         from hostwright.inventory.draft import named_like_a_secret

@@ -97,7 +97,6 @@ def sentence(task: Task[Any]) -> str:
 
 
 def _tasks(verbs: Collection) -> Iterator[tuple[str, Task[Any]]]:
-    """Yield each verb with its shortest name: ``audit`` for ``audit.fleet``."""
     for name, aliases in verbs.task_names.items():
         yield min((name, *aliases), key=len), verbs[name]
 
@@ -111,7 +110,6 @@ def _module(task: Task[Any]) -> str:
 
 
 def _place(task: Task[Any]) -> tuple[int, str, int]:
-    """Return the sort key of a verb in the help text: standard verbs first, then source order."""
     module = _module(task)
     name = module.removeprefix(_OURS)
     if module.startswith(_OURS):

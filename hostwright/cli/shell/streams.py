@@ -77,7 +77,6 @@ class Lasting(io.FileIO):
         return len(whole)
 
     def _written(self, part: memoryview) -> int:
-        """Write the first bytes of ``part``, and return their number. Wait while a non-blocking pipe is full."""
         while True:
             number = super().write(part)
             if number is not None:  # `write` returns None while a non-blocking pipe is full
@@ -92,7 +91,6 @@ def _is_size(text: str) -> bool:
 
 
 def _opened(flags: int) -> int:
-    """Open the null device at the lowest free file descriptor, which is that of the closed stream."""
     number = os.open(os.devnull, flags)
     os.set_inheritable(number, number <= 2)  # child processes must inherit only the standard streams
     return number

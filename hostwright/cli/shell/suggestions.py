@@ -77,7 +77,9 @@ def single_dash(typed: str, name: str, verb: ParserContext) -> str:
 
 
 def unknown_option(typed: str, name: str, verb: ParserContext | None, verbs: Mapping[str, ParserContext]) -> str:
-    """Return the message for the option ``name`` if ``verb`` lacks it, or if it stands before the verb (``None``)."""
+    """Return the message for the option ``name`` if ``verb`` lacks it, or if ``verb`` is ``None`` because the option
+    comes first.
+    """
     from hostwright.cli.shell import elsewhere
 
     having = [each for each, context in verbs.items() if name in context.flags]
@@ -114,8 +116,8 @@ def no_hosts(typed: str, word: str, left: Sequence[str], before: tuple[str, str]
 
 
 def bare_command(typed: str, hosts: Sequence[str], words: Sequence[str], *, one: bool) -> str:
-    """Return the message for a remote command (``words``) without ``--`` before it. ``one``: the verb
-    accepts one host.
+    """Return the message for a remote command (``words``) without ``--`` before it. ``one`` means that the verb accepts
+    only one host.
     """
     if not hosts or may_be_hosts(words[0]):
         return ""

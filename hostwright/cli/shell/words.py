@@ -43,15 +43,14 @@ class WordsParser(Parser):
         return result
 
     def _of(self, words: Sequence[str]) -> Parser:
-        """Return Invoke's parser for only the verbs in ``words``, because Invoke slowly copies all verbs of
-        a parser.
+        """Return a parser for only the verbs in ``words``, because Invoke copies all verbs of a parser,
+        which is slow.
         """
         named = {self.contexts[word].name: self.contexts[word] for word in words if word in self.contexts}
         return Parser(named.values(), self.initial, self.ignore_unknown)
 
 
 def _asking(argv: Sequence[str], verbs: Mapping[str, ParserContext]) -> list[str]:
-    """Return ``argv`` with ``help VERB`` replaced by ``VERB --help``."""
     if argv[:1] == ["help"] and "help" not in verbs:
         return [*argv[1:], "--help"]
     return list(argv)
@@ -97,8 +96,6 @@ def with_hosts(words: Sequence[str], verbs: Mapping[str, ParserContext], is_host
 
 @dataclass
 class _Walk:
-    """Rewrites the words of a command line one by one, in the order in which Invoke's parser reads them."""
-
     verbs: Mapping[str, ParserContext]
     core: ParserContext | None  #: Invoke's own options, some of which may stand after a verb
     left: list[str]
@@ -116,7 +113,6 @@ class _Walk:
 
     @property
     def asked_for(self) -> str:
-        """Action, such as help, that an option requests instead of the last verb; empty without such an option."""
         # a verb may have the option too: `lock` defines its own --list
         asked = self.given - (self.verb.flags.keys() if self.verb else self.given)
         return next((name for option, name in _ASKING.items() if option in asked), "")
@@ -148,7 +144,6 @@ class _Walk:
         self.free = sum(1 for each in self.verb.positional_args if each.value is None)
 
     def _end(self) -> list[str]:
-        """Return the option that the verb's bare words set, as words to insert after the verb's last word."""
         if self.free and self.verb is not None and not self.asked_for:
             names = ", ".join((each.name or "").upper() for each in self.verb.positional_args[-self.free :])
             self._refuse(f"{self.typed} needs {names}; `hostwright --help {self.typed}` explains it")
@@ -191,11 +186,9 @@ class _Walk:
         yield self.left.pop(0)
 
     def _has_value(self) -> bool:
-        """Return whether the next word is the value of the last option, whose value may be omitted."""
         return self.verb is not None and self.left[:1] != [] and not self.left[0].startswith("-")
 
     def _refuse_command(self, words: Sequence[str]) -> None:
-        """Refuse ``words`` after ``--`` if the verb is Hostwright's and does not run a command."""
         if self.verb is None or "--inventory" not in self.verb.flags or self.verb.name in suggestions.COMMANDS:
             return
         hosts = ",".join(self.bare) or self.named or "all"

@@ -68,7 +68,6 @@ def verbs_here() -> tuple[Collection, ...]:
 
 
 def _by_name(collections: Iterable[Collection]) -> tuple[Collection, ...]:
-    """Return ``collections``, with those of the same name merged."""
     named: dict[str | None, Collection] = {}
     for verbs in collections:
         first = named.setdefault(verbs.name, verbs)

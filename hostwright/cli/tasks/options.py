@@ -139,7 +139,6 @@ def _with(argument: Argument, setting: settings.Setting) -> Argument:
 
 
 def _parameter(name: str, option: Option) -> Parameter:
-    """Convert ``option`` to a parameter. For Invoke, a parameter with the default ``None`` is a repeatable option."""
     return Parameter(name, Parameter.KEYWORD_ONLY, default=None if option.kind is list else option.default)
 
 
@@ -186,7 +185,6 @@ def _body(
 
 
 def _request(typed: Mapping[str, Any]) -> Request:
-    """Return the request for the typed options, with each ``^FILE`` in ``--hosts`` replaced by the file's hosts."""
     from hostwright.cli.tasks import hostlists
 
     named = {"hosts" if name == HOST else name: value for name, value in typed.items()}

@@ -99,10 +99,7 @@ def readable(mistakes: Mistakes) -> Mapping[str, Setting]:
 
 
 def for_help() -> Mapping[str, Setting]:
-    """Return option → setting, for the defaults in help texts. Invalid settings are omitted.
-
-    The result is cached, because every verb needs it, and finding the site means searching all parent folders.
-    """
+    """Return option → setting, for the defaults in help texts. Invalid settings are omitted."""
     own = {name: value for name, value in os.environ.items() if name.startswith(PREFIX)}
     here = Path().stat()
     return _for_help((here.st_dev, here.st_ino, here.st_mtime_ns), tuple(sorted(own.items())))
@@ -135,7 +132,8 @@ def _below_site(rows: Iterable[Row]) -> Mapping[str, Setting]:
 
 
 def use_state() -> None:
-    """Set the state directory to that in the site's file, unless the environment sets one. Child processes inherit it.
+    """Set the state directory to the one in the site's file, unless the environment sets one. Child processes inherit
+    the setting.
 
     Raises ``InputErrors`` if the site's file is invalid.
     """
@@ -175,7 +173,6 @@ def placed(error: InputError, settings: Mapping[str, Setting]) -> InputError:
 
 
 def _of_file() -> Iterator[Row]:
-    """Return the settings in the site's file, if any. Raises ``InputErrors`` if the file is invalid."""
     try:
         file = Site.find().root / FILE
         stamp = file.stat()
@@ -227,9 +224,8 @@ def _read(file: Path, _: tuple[int, int]) -> list[tuple[str, str, Any, str]]:
 
 
 def _overlong_key(text: str) -> int:
-    """Return the number of the first line whose key may have too many parts; 0 without such a line.
-
-    tomllib's time is quadratic in the number of parts: it needs minutes for 20,000.
+    """Return the number of the first line whose key may have too many parts; 0 without such a line. tomllib's time is
+    quadratic in the number of parts: it needs minutes for 20,000.
     """
     for number, line in enumerate(text.splitlines(), 1):
         if any(part.count(".") >= MOST_PARTS for part in re.split("[=,]", line)):
@@ -246,7 +242,6 @@ def _not_toml(error: ValueError, text: str, file: Path) -> InputError:
 
 
 def _at(file: Path, text: str, way: tuple[str, ...]) -> str:
-    """Return file and line of the key at the path ``way``, by parsing ever more lines until this key exists."""
     import tomllib
 
     lines, begins = text.splitlines(), 1
@@ -290,9 +285,8 @@ def _checked(name: str, value: Any, origin: str) -> Any:
 
 
 def _in_site(name: str, value: Any, origin: str) -> Any:
-    """Return ``value`` as an absolute path if it is an existing path relative to the site's file, else unchanged.
-
-    Raises ``InputError`` for a path in the site that other users can write.
+    """Make ``value`` absolute if it is an existing path relative to the site's file. Raises ``InputError`` for a path
+    in the site that other users can write.
     """
     if not _KNOWN[name].is_path:
         return value
@@ -312,9 +306,6 @@ def _shown(value: Any) -> str:
 
 
 def _parsed(kind: type, text: str, variable: str) -> Any:
-    """Convert ``text`` of the environment variable ``variable`` to the type ``kind``. Raises ``InputError``
-    if invalid.
-    """
     if kind is list:
         return [line for line in text.splitlines() if line]
     if kind is bool:

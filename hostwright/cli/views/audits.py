@@ -33,7 +33,9 @@ def auditor_of(request: Request, options: AuditOptions) -> Auditor:
 
 
 def audits_table(request: Request, auditor: Auditor, look: AuditResult, *, first: bool = False) -> Group:
-    """Return the result ``look`` of an audit as a table. ``first``: put the totals at the top instead of the end."""
+    """Return the result ``look`` of an audit as a table. With ``first``, the totals are at the top instead
+    of the end.
+    """
     from hostwright.audit.reports.table import show_audit
 
     known = [host for host in look.audit.hosts if host.status != "new"]
@@ -111,7 +113,7 @@ def _show_next(out: Console, auditor: Auditor, look: AuditResult, commands: Mapp
 
 
 def write_reports(outputs: Outputs, auditor: Auditor, look: AuditResult) -> int:
-    """Write the reports that the options request. Returns 1 if an audited host has no SBOM, else ``exit_status``."""
+    """Write the reports that the options request. Return 1 if an audited host has no SBOM, else ``exit_status``."""
     outputs.write(look.audit, look.ages, auditor.memory, auditor.rules)
     wanted = sum(not host.sentence for host in look.audit.hosts) if outputs.cyclonedx else 0
     if wanted and outputs.write_sboms(auditor.sboms(look.audit)) < wanted:

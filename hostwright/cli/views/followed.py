@@ -1,4 +1,4 @@
-"""Prints how the runs ended that the verb ``runs.follow`` has followed."""
+"""Prints the end of each run that the verb ``runs.follow`` has followed."""
 
 from __future__ import annotations
 

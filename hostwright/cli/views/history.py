@@ -36,7 +36,6 @@ def timelines(histories: Iterable[HostHistory], *, details: bool = False) -> Ite
 
 
 def _lines(history: HostHistory, *, details: bool) -> Iterator[Text]:
-    """Yield the last known status of a host, then a line for each audit and changed layer."""
     if history.first is None or history.last is None:
         yield Text("not audited yet", style="dim")
         return
@@ -55,10 +54,6 @@ def _lines(history: HostHistory, *, details: bool) -> Iterator[Text]:
 
 
 def _told(events: Sequence[HistoryEvent]) -> str:
-    """Describe the changes that one audit found in one layer: the new status, then other changes.
-
-    If there is only one other change, it is described in full; otherwise only names are given.
-    """
     layer, others = events[0].layer, [event for event in events if event.kind != LAYER]
     if len(events) == 1:
         return _bounded(events[0], _sentence(events[0]))
@@ -76,7 +71,6 @@ def _told(events: Sequence[HistoryEvent]) -> str:
 
 
 def _bounded(event: HistoryEvent, sentence: str) -> str:
-    """Return ``sentence`` about a change, shortened unless this kind of ``event`` must be printed in full."""
     return printable(sentence) if event.in_full else short(sentence)
 
 
@@ -94,7 +88,6 @@ def _bare(event: HistoryEvent) -> str:
 
 
 def _sentence(event: HistoryEvent) -> str:
-    """Describe a change in a sentence. Statuses have the same names as in audits."""
     if event.kind != "status":
         return event.sentence
     shown = {str(status): word for status, word in WORDS.items()}

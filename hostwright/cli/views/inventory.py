@@ -34,7 +34,7 @@ _REDACTOR = Redactor(())  #: masker of passwords in URLs. Every other secret is 
 
 
 def show_variables(fleet: Fleet, targets: Targets, request: Request, *, why: bool = False) -> None:
-    """Print the variables of hosts. ``why``: add the file and line of each definition."""
+    """Print the variables of hosts. With ``why``, add the file and line of each definition."""
     if request.json:
         rows: list[dict[str, object]]
         rows = [
@@ -62,9 +62,7 @@ def show_variables(fleet: Fleet, targets: Targets, request: Request, *, why: boo
 
 
 def _variables(fleet: Fleet, target: TargetHost, *, why: bool, others: bool) -> Iterator[str]:
-    """Yield a host's variables as YAML lines. ``why`` adds definitions, ``others`` adds variables that no
-    role reads.
-    """
+    """Yield a host's variables as YAML. ``why`` adds definitions; ``others`` adds variables that no role reads."""
     for role in target.roles:
         yield from _of_role(target, role, why=why)
     rest = _others(fleet, target) if others else {}
@@ -107,8 +105,6 @@ def _as_yaml(name: str, value: object) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes values as plain YAML: tuples as lists, values of unknown types as text."""
-
     def ignore_aliases(self, _: Any) -> bool:
         return True
 
@@ -139,9 +135,8 @@ def _cells(host: Host, stack: str) -> list[Text]:
 
 
 def _listed(fleet: Fleet, host: Host, stack: str, secrets: Sequence[str], outside: Sequence[str]) -> dict[str, object]:
-    """Return ``host`` as JSON values. Values that the inventory encrypts (``secrets``) are masked.
-
-    ``None`` means that ``ssh_config`` defines the value, or that the roles of an unusable host are unknown.
+    """Return ``host`` as JSON values. Values that the inventory encrypts (``secrets``) are masked. ``None`` means that
+    ``ssh_config`` defines the value, or that the roles of an unusable host are unknown.
     """
 
     def shown(value: str | int | None) -> str | int | None:

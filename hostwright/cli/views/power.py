@@ -44,12 +44,10 @@ def _word(error: HostError) -> str:
 
 
 def _needs_console(done: Powered) -> bool:
-    """Return whether a host should be on but is not, and has a console that may show the cause."""
     return bool(done.console) and done.status.power is not Power.ON and done.order != "off"
 
 
 def _show_consoles(out: Console, of: Sequence[Powered]) -> None:
-    """Print the console access of the first ``MOST_CONSOLES`` hosts, and the number of the others."""
     for done in of[:MOST_CONSOLES]:
         out.print(Text(printable(f"console of {done.host}: {done.console}"), style="cyan"), soft_wrap=True)
     if more := of[MOST_CONSOLES:]:

@@ -43,7 +43,7 @@ class TerminalView(View):
 class RunView(TerminalView):
     """The display of a run: a live table in a terminal, plain lines elsewhere.
 
-    ``quiet``: use standard error, because standard output is reserved for a report.
+    With ``quiet``, it uses standard error, because standard output is reserved for a report.
     """
 
     def __init__(self, *, quiet: bool):
@@ -59,7 +59,7 @@ class RunView(TerminalView):
 
 
 def run_view(request: Request, *, quiet: bool = False) -> RunView:
-    """Return the display of a run. With ``--json`` or ``quiet``, it uses standard error."""
+    """Return the display of a run. With ``--json`` or ``quiet``, the display uses standard error."""
     return RunView(quiet=quiet or request.json)
 
 
@@ -114,8 +114,8 @@ class Audited(Counting):
 
 
 def watch(every: str, once: Callable[[], tuple[int, RenderableType]]) -> int:
-    """Call ``once`` every ``every`` (such as ``30s``), and show its text, until Ctrl-C. Returns its last
-    exit status.
+    """Call ``once`` every ``every`` (such as ``30s``), and show its text, until Ctrl-C. Return the last exit status of
+    ``once``.
     """
     try:
         period_s = max(durations.seconds(every), LEAST_S)

@@ -51,9 +51,9 @@ class Outputs:
         return {name: file for name, file in asdict(self).items() if file and name != CYCLONEDX}
 
     def check(self, *, as_json: bool = False, watched: bool = False) -> None:
-        """Raise ``InputError`` if a requested file cannot be written. Called before contacting hosts.
+        """Raise ``InputError`` if a requested file cannot be written. Call this before contacting hosts.
 
-        ``as_json`` and ``watched``: standard output is already used for JSON, or for a redrawn screen.
+        ``as_json`` and ``watched`` mean that standard output is already used for JSON, or for a redrawn screen.
         """
         check_files(self.files, as_json=as_json, watched=watched)
         if self.cyclonedx:
@@ -72,7 +72,7 @@ class Outputs:
             put(file, _render(name, audit, ages, memory, rules), name)
 
     def write_sboms(self, sboms: Iterable[tuple[str, str]]) -> int:
-        """Write each host's SBOM, a pair of host and text, to ``HOST.cdx.json``. Returns the number of SBOMs."""
+        """Write ``sboms``, pairs of host and text, to files ``HOST.cdx.json``. Return the number of files."""
         folder, number = Path(self.cyclonedx), 0
         for number, (host, text) in enumerate(sboms, 1):  # noqa: B007 - the number
             _replace(folder / f"{plain_name(host)}{SBOM_SUFFIX}", text, CYCLONEDX)
@@ -82,7 +82,7 @@ class Outputs:
 def check_files(files: Mapping[str, str], *, as_json: bool = False, watched: bool = False) -> None:
     """Raise ``InputError`` if one of ``files`` cannot be written, or if two reports go to standard output.
 
-    ``as_json`` and ``watched``: standard output is already used for JSON, or for a redrawn screen.
+    ``as_json`` and ``watched`` mean that standard output is already used for JSON, or for a redrawn screen.
     """
     taken = [name for name, file in files.items() if file == STDOUT]
     if len(taken) + as_json > 1:
@@ -118,7 +118,6 @@ def put(file: str, text: str, name: str) -> None:
 
 
 def _check_folder(name: str) -> None:
-    """Create the directory ``name`` for SBOMs. Raises ``InputError`` if it cannot be created."""
     if name == STDOUT:
         raise InputError("each host has its own SBOM; name a directory for them", f"--{CYCLONEDX}")
     try:

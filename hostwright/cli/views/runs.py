@@ -57,7 +57,7 @@ def runs_table(summaries: Iterable[RunSummary], ids: Mapping[str, str]) -> Table
 
 
 def show_run(out: Console, summary: RunSummary, run: RecordedRun, *, outputs: bool) -> None:
-    """Print ``run``: its summary, and each host, failed hosts last. ``outputs``: include the output of each step.
+    """Print ``run``: its summary, and each host, failed hosts last. With ``outputs``, include the output of each step.
 
     For several hosts, the totals are repeated at the end.
     """
@@ -95,7 +95,7 @@ def record_line(record: Mapping[str, Any]) -> Text:
 
 
 def show_head(out: Console, summary: RunSummary, run: RecordedRun, *, details: bool) -> None:
-    """Print the verb, operator and result of ``run``. ``details``: add its inventory and options."""
+    """Print the verb, operator and result of ``run``. With ``details``, add the inventory and options of the run."""
     header = run.header
     title = Text.assemble((printable(summary.run), "bold"), f"  {printable(header.verb)}  exit ", _exit(summary))
     out.print(title.append(f"  {printable(summary.sentence)}" if summary.sentence else ""))
@@ -190,7 +190,6 @@ def _explained(record: Mapping[str, Any]) -> str:
 
 
 def _as_it_is(record: Mapping[str, Any]) -> str:
-    """Return the fields of ``record`` as a line, if this kind of record has no special format."""
     more = {key: value for key, value in record.items() if key not in ("kind", "host", "t", "at")}
     return f"{record['kind']} {json.dumps(more, ensure_ascii=False)}"
 
@@ -248,7 +247,6 @@ def _local(began: str) -> str:
 
 
 def _began(began: str) -> str:
-    """Return when a run began: its age (``2 min ago``), or its date if it began over two weeks ago."""
     try:
         over_s = (datetime.now(UTC) - datetime.fromisoformat(began)).total_seconds()
     except (ValueError, TypeError, OverflowError):

@@ -60,8 +60,8 @@ def note(sentence: str) -> None:
 def print_document(kind: str, document: Mapping[str, Any]) -> None:
     """Print ``document`` for ``--json``, as ASCII, so that no text from a host can affect a terminal.
 
-    ``kind`` names its JSON Schema in ``docs/schemas``. The key ``schema`` is the schema's version, 1 unless
-    ``document`` sets another. The version increases when a field is removed or changes its meaning.
+    ``kind`` names the JSON Schema of the document in ``docs/schemas``. The key ``schema`` is the schema's version, 1
+    unless ``document`` sets another. The version increases when a field is removed or changes its meaning.
     """
     print(json.dumps({"kind": kind, "schema": 1, **document}, default=_plain))
 
@@ -71,7 +71,7 @@ def _plain(value: object) -> str:
 
 
 def errors_json(errors: tuple[HostError, ...], *, proved: bool = False) -> list[dict[str, Any]]:
-    """Return errors as JSON values, one for each failed role of a host. ``proved``: include results of the host's
+    """Return errors as JSON values, one for each failed role of a host. With ``proved``, include results of the host's
     proofs.
     """
     return [
@@ -105,8 +105,8 @@ def show_next(
 ) -> None:
     """Print ``command`` for ``hosts`` as the recommended next command.
 
-    For many hosts, the command contains the call's own ``--hosts`` pattern, minus other hosts. It may then include
-    hosts in ``done``.
+    For many hosts, the command contains the call's own ``--hosts`` pattern, minus other hosts. The pattern may then
+    include hosts in ``done``.
     """
     chosen, pattern = fold(hosts), getattr(targets, "pattern", "")
     if len(chosen) > NAMED_CHARACTERS and pattern:
@@ -150,7 +150,7 @@ def show_led(out: Console, command: Command, hosts: Iterable[str], targets: Sequ
 def next_of(error: HostwrightError, failed: Command) -> Command | None:
     """Return the recommended command after an error of the command ``failed``.
 
-    ``None``: no command helps, or ``error`` already names the command or known problems.
+    ``None`` if no command helps, or if ``error`` already names the command or known problems.
     """
     if isinstance(error, SeveralFailed):
         return next((then for part in error.errors if (then := next_of(part, failed))), None)
@@ -166,7 +166,9 @@ def style_of_ends(words: Collection[str], good: frozenset[str]) -> str:
 
 
 def show_sums(out: Console, words: Iterable[str]) -> None:
-    """Print the number of hosts, in total and for each result (``words`` has one per host); nothing for one host."""
+    """Print the number of hosts, in total and for each result; nothing for one host. ``words`` has one
+    result per host.
+    """
     numbers = Counter(words)
     if numbers.total() > 1:
         sums = ", ".join(f"{number} {word}" for word, number in numbers.most_common())
@@ -176,7 +178,7 @@ def show_sums(out: Console, words: Iterable[str]) -> None:
 def show_errors(errors: tuple[HostError, ...]) -> None:
     """Print errors on standard error, with known problems of their hosts.
 
-    Equal errors of many hosts are printed once, as are those of stopped hosts. A long list of names gets its own line.
+    Equal errors of many hosts, and errors of stopped hosts, are printed once. A long list of names gets its own line.
     """
     err = console.make_console(stderr=True)
     alike: dict[object, list[HostError]] = {}
@@ -216,7 +218,6 @@ def show_error(error: HostwrightError, hosts: str = "") -> RenderableType:
 
 
 def _told(error: HostError) -> object:
-    """Return a key that is equal for two errors if only their hosts differ."""
     if isinstance(error, SeveralFailed):
         return id(error)
     lines = error.lines if isinstance(error, ScriptFailed) else ()
@@ -224,7 +225,6 @@ def _told(error: HostError) -> object:
 
 
 def _of_all(same: Sequence[HostError]) -> HostError:
-    """Merge the equal errors ``same`` into one error with the names of all their hosts."""
     error = type(same[0]).__new__(type(same[0]))
     vars(error).update(vars(same[0]))
     error.host = fold(each.host for each in same)

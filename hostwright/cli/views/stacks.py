@@ -34,7 +34,7 @@ def show_stacks(listed: Sequence[ListedStack], advisories: Advisories = NONE, *,
 
 
 def show_bulletins(read: Read, *, as_json: bool) -> None:
-    """Print what was read from security bulletins, and the newest minimum version of each driver series."""
+    """Print the result of reading security bulletins, and the newest minimum version of each driver series."""
     newest: dict[tuple[str, str], Floor] = {}
     for name, product in read.advisories.products.items():
         for floor in sorted(product.floors, key=lambda floor: (floor.published, numbers(floor.version))):
@@ -129,7 +129,6 @@ def _pinned(stack: Stack) -> Iterator[tuple[str, str]]:
 
 
 def _tried(row: Sequence[TriedRole]) -> Iterator[tuple[str, str]]:
-    """Yield pairs of style and line about tests of one distribution release. Roles with equal tests are on one line."""
     known = sorted(row, key=_sentence)
     groups = [(sentence, list(some)) for sentence, some in groupby(known, key=_sentence)]
     for sentence, some in sorted(groups, key=lambda group: row.index(group[1][0])):
@@ -142,7 +141,6 @@ def _sentence(cell: TriedRole) -> str:
 
 
 def _telling(trials: Iterable[Trial]) -> list[Trial]:
-    """Return the tests on hosts; if none exists, the plans from made-up facts."""
     every = list(trials)
     return [trial for trial in every if trial.state == "tried"] or every
 

@@ -47,8 +47,8 @@ def show_verdicts(
 ) -> None:
     """Print the verdict on each host, and the totals. The verification took ``took_s`` seconds.
 
-    ``proofs`` is added to the JSON document. ``then_proofs``: the caller prints proofs and the note about stand-in
-    files. ``details``: print all layers of passed hosts, and all changes of hosts without any layer as desired.
+    ``proofs`` is added to the JSON document. ``then_proofs`` means that the caller prints proofs and the note about
+    stand-in files. ``details`` adds all layers of passed hosts, and all changes of hosts without any layer as desired.
     """
     if as_json:
         hosts = [_verdict_json(verdict) for verdict in results.values]
@@ -118,17 +118,12 @@ def _word(verdict: Verdict, bare: Set[str]) -> str:
 
 
 def _is_bare(verdict: Verdict, targets: Sequence[TargetHost]) -> bool:
-    """Return whether the host was never provisioned, and all its layers differ."""
     layers = {role.role for role in verdict.plan.roles}
     wanted = next(({role.name for role in target.roles} for target in targets if target.name == verdict.host), set())
     return not verdict.host_plan.provisioned and bool(wanted) and wanted <= layers
 
 
 def _alike(verdicts: Iterable[Verdict], bare: Set[str], *, apart: bool) -> Iterator[list[Verdict]]:
-    """Yield groups of verdicts to print together: passed hosts with equal checks, then hosts with equal failures.
-
-    ``bare`` are hosts that were never provisioned. ``apart``: each host is its own group.
-    """
     passed: dict[object, list[Verdict]] = {}
     failed: dict[object, list[Verdict]] = {}
     for verdict in verdicts:
@@ -178,10 +173,6 @@ def _verdict_json(verdict: Verdict) -> dict[str, object]:
 
 
 def _show_verdict(out: Console, group: Sequence[Verdict], *, details: bool) -> None:
-    """Print a group of hosts with equal verdicts: layers, failed checks of unknown cause, then each known cause.
-
-    ``details``: print a line per layer, failed checks below their cause, and diffs of files.
-    """
     verdict, found = group[0], causes(group[0])
     failed = ", ".join(verdict.failed_roles)
     out.print(_title(group).append(f"  failed: {failed}" if failed else "", style="red"))
@@ -224,13 +215,11 @@ def _told_of_layer(role: str, checks: Sequence[Check], verdict: Verdict) -> Text
 
 
 def _without_gpu(checks: Iterable[Check]) -> str:
-    """Return the text about checks that did not run because they need a GPU; empty without such checks."""
     without = sum(check.no_gpu for check in checks)
     return f", {without} not run: no GPU" if without else ""
 
 
 def _show_checks(out: Console, bad: Iterable[Check], indent: str, *, details: bool) -> None:
-    """Print the failed checks ``bad`` by reason. Without ``details``, print only the first check for each reason."""
     alike: dict[tuple[str, bool], list[Check]] = {}
     for check in bad:
         alike.setdefault((check.why, check.checked), []).append(check)
@@ -245,7 +234,6 @@ def _show_checks(out: Console, bad: Iterable[Check], indent: str, *, details: bo
 
 
 def _show_cause(out: Console, cause: Cause, *, details: bool) -> None:
-    """Print a known problem, and the number of failed checks that it explains; with ``details``, also these checks."""
     from hostwright.audit.reports.diagnosis import known_problem
 
     layers = Counter(check.role for check in cause.checks)

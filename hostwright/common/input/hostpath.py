@@ -12,7 +12,7 @@ _PATH = re.compile(r"/[A-Za-z0-9._+@=/-]*")
 
 
 def clean_path(path: str) -> str:
-    """Return ``path`` unchanged. Raises ``ValueError`` if it is not absolute, or contains ``.`` or ``..``.
+    """Return ``path`` unchanged. Raises ``ValueError`` if ``path`` is not absolute, or contains ``.`` or ``..``.
 
     >>> clean_path("/srv/images")
     '/srv/images'

@@ -30,7 +30,9 @@ class NotTrusted(InputError):
 
 
 def in_named_site(folder: Path) -> bool:
-    """Whether ``folder`` is inside the site directory that the environment variable ``HOSTWRIGHT_SITE`` names."""
+    """Return whether ``folder`` is inside the site directory that the environment variable
+    ``HOSTWRIGHT_SITE`` names.
+    """
     named = os.environ.get(SITE_VARIABLE, "")
     return bool(named) and folder.resolve().is_relative_to(expanded(named).resolve())
 
@@ -83,9 +85,8 @@ def fault_below(root: Path, folders: Collection[str] | None = None) -> str:
 
 
 def _way(path: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield every directory, link and file that the kernel visits when it opens ``path``, with its status.
-
-    Raises ``OSError`` if one of them cannot be read, or for too many links.
+    """Yield every directory, link and file that the kernel visits when it opens ``path``. Raises ``OSError`` if an
+    entry cannot be read, or for too many links.
     """
     here, left, links = "/", list(reversed(path.parts[1:])), 0
     yield here, os.lstat(here)
@@ -110,9 +111,8 @@ def _way(path: Path) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def _fault(place: str, found: os.stat_result, *, passed: bool = False) -> str:
-    """Return why the owner or mode ``found`` of ``place`` is not trusted, or an empty text.
-
-    ``passed``: ``place`` is a directory above the checked path.
+    """Return the reason why ``place``, with the owner and mode in ``found``, is not trusted; empty if trusted.
+    ``passed`` means that ``place`` is a directory above the checked path.
     """
     if found.st_uid not in _ours():
         return _sentence(place, f"belongs to {_name_of(found.st_uid)}")
@@ -145,7 +145,9 @@ def _name_of(uid: int) -> str:
 
 @cache
 def _is_private(gid: int) -> bool:
-    """Whether the group ``gid`` has this user's name and no other member, as USERGROUPS_ENAB in login.defs creates."""
+    """Return whether the group ``gid`` has this user's name and no other member, as USERGROUPS_ENAB in login.defs
+    creates.
+    """
     try:
         group = grp.getgrgid(gid)
         user = pwd.getpwnam(group.gr_name)
@@ -155,7 +157,6 @@ def _is_private(gid: int) -> bool:
 
 
 def _has_acl(place: str) -> bool:
-    """Whether an access control list of ``place`` grants rights to other users."""
     try:
         return bool(os.getxattr(place, _ACL))
     except (OSError, AttributeError):  # The path has no ACL, or macOS lacks ``getxattr``.

@@ -33,8 +33,8 @@ _turns = threading.BoundedSemaphore(AT_ONCE)
 class PrintedSecret(Secret):
     """A secret that is the first line of a command's output.
 
-    ``reveal`` runs the command once, and raises ``HostError`` if it prints no secret. Comparing, hashing and formatting
-    the secret do not run the command. ``variable`` is the name of the variable that contains the command.
+    ``reveal`` runs the command once, and raises ``HostError`` if the command prints no secret. Comparing, hashing and
+    formatting the secret do not run the command. ``variable`` is the name of the variable that contains the command.
     """
 
     __slots__ = ("_command", "_error", "_host", "_lock", "_variable")
@@ -96,7 +96,7 @@ def get_all(secrets: Iterable[Secret | None]) -> None:
 
 
 def at_hand(secret: Secret | None) -> bool:
-    """Whether the text of ``secret`` is known, so that no command has to run to get it."""
+    """Return whether the text of ``secret`` is known, so that no command has to run to get it."""
     return secret.known if isinstance(secret, PrintedSecret) else bool(secret)
 
 
@@ -122,7 +122,6 @@ def first_line(command: str, host: str, timeout_s: float = TIMEOUT_S) -> str:
 
 
 def _run(command: str, host: str, timeout_s: float) -> tuple[int | None, str, str]:
-    """Run ``command``, and return its exit status (``None`` after a timeout), standard output and standard error."""
     process = subprocess.Popen(
         ["/bin/sh", "-c", command],
         stdin=subprocess.DEVNULL,

@@ -120,7 +120,6 @@ def _secrets_of(model: type) -> tuple[str, ...]:
 
 
 def _way(loc: tuple[int | str, ...], model: type) -> Where:
-    """Convert pydantic's location ``loc`` to a path of keys in the user's file, without names that pydantic adds."""
     way: list[str | int] = []
     here: Any = model
     for part in loc:
@@ -139,7 +138,6 @@ def _is_scalar(annotation: Any) -> bool:
 
 
 def _inside(annotation: Any, part: str | int) -> Any:
-    """Return the type of the item ``part`` (a key or index) in a value of type ``annotation``; ``None`` if unknown."""
     annotation = _unwrap(annotation)
     fields = _fields(annotation)
     if fields:
@@ -151,7 +149,6 @@ def _inside(annotation: Any, part: str | int) -> Any:
 
 
 def _unwrap(annotation: Any) -> Any:
-    """Return ``X`` for ``Annotated[X, …]`` and for ``X | None``; any other type is unchanged."""
     origin = typing.get_origin(annotation)
     if origin is typing.Annotated:
         return _unwrap(typing.get_args(annotation)[0])
@@ -168,7 +165,6 @@ def _fields(annotation: Any) -> Mapping[str, Any]:
 
 @cache
 def _fields_of(model: type) -> Mapping[str, Any]:
-    """Return field → type for the class ``model``. Cached, since resolving annotations takes a millisecond."""
     if issubclass(model, BaseModel):
         return {name: field.annotation for name, field in model.model_fields.items()}
     if dataclasses.is_dataclass(model):

@@ -44,7 +44,7 @@ class Vault:
 
     @cached_property
     def known(self) -> tuple[Secret, ...]:
-        """All vault passwords; empty if the operator gave none. Raises ``InputError`` if one cannot be read."""
+        """All vault passwords; empty if the operator gave none. Raises ``InputError`` if a password cannot be read."""
         return tuple(self.passwords())
 
     def open(self, text: str, place: str) -> str:
@@ -67,12 +67,13 @@ class Vault:
 
 
 def is_vault(text: str) -> bool:
-    """Whether ``text`` begins with the header of Ansible Vault."""
+    """Return whether ``text`` begins with the header of Ansible Vault."""
     return text.startswith(HEADER)
 
 
 def password_of(source: str) -> Secret:
-    """Read a vault password from the file ``source``; if it is executable, from its output, as in Ansible.
+    """Read a vault password from the file ``source``, or from the output of ``source`` if it is executable, as in
+    Ansible.
 
     A program inherits the operator's environment and standard error. Raises ``InputError`` if the file cannot be read
     or the program fails.

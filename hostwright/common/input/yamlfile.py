@@ -123,8 +123,8 @@ def parse_document(text: str, file: str) -> Document:
 class Reader:
     """Converts the nodes of one file to data, and collects all mistakes instead of stopping at the first.
 
-    ``vault`` decrypts encrypted values, which become ``Secret``. ``sealed``: the whole file was encrypted, so every
-    text in it becomes a ``Secret``.
+    ``vault`` decrypts encrypted values, which become ``Secret``. ``sealed`` means that the whole file was encrypted, so
+    every text in it becomes a ``Secret``.
     """
 
     file: str
@@ -149,7 +149,7 @@ class Reader:
         """Return the entries of the mapping ``node`` as key text, key node and value node.
 
         ``what`` names the mapping in messages. An empty value counts as an empty mapping. Entries that ``<<`` merges
-        come after the mapping's own.
+        come after the other entries.
         """
         if isinstance(node, yaml.ScalarNode) and node.tag.endswith(":null"):
             return []
@@ -361,16 +361,11 @@ def _hint(problem: str, lines: Sequence[str], number: int, column: int) -> str:
 
 
 def _assigned(node: yaml.Node) -> str:
-    """Return the YAML form of an INI assignment ``name=value``; empty for any other value."""
     found = _ASSIGNED.fullmatch(node.value) if isinstance(node, yaml.ScalarNode) else None
     return f": `{found['name']}: {found['value']}`" if found else ""
 
 
 def _word_above(lines: Sequence[str], number: int) -> str:
-    """Return the only word on the line above line ``number`` if that line is indented deeper; else an empty text.
-
-    The word probably lacks a colon.
-    """
     above = next((line for line in reversed(lines[:number]) if line.strip()), "")
     deeper = number < len(lines) and _depth(lines[number]) > _depth(above)
     return above.strip() if deeper and _WORD.fullmatch(above.strip()) else ""

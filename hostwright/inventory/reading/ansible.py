@@ -29,7 +29,7 @@ PROGRAM = "ansible-inventory"
 
 
 def read_with_ansible(sources: Sequence[Path], plugins: Sequence[Path], draft: Draft, tell: Tell) -> None:
-    """Run ``ansible-inventory`` for ``sources``, and add what no other file defines to ``draft``.
+    """Run ``ansible-inventory`` for ``sources``, and add definitions that no other file has to ``draft``.
 
     ``plugins`` are the files that only Ansible can read. Raises ``InputError`` if the program is missing or fails.
     """
@@ -90,7 +90,7 @@ class Ignored:
 
     @classmethod
     def of(cls, root: Path) -> Ignored:
-        """Read the rules from the ``ansible.cfg`` for ``root``. Raises ``InputError`` if they are invalid."""
+        """Read the rules from the ``ansible.cfg`` for ``root``. Raises ``InputError`` if a rule is invalid."""
         file, sections = _sections(root)
 
         def of_setting(name: str, variable: str) -> list[str] | None:
@@ -115,9 +115,8 @@ def _pattern(text: str, file: Path) -> Pattern:
 
 
 def _sections(root: Path) -> tuple[Path, Mapping[str, Mapping[str, str]]]:
-    """Return the path of the ``ansible.cfg`` for ``root``, and its sections.
-
-    As in Ansible, the file is ignored if the directory is world-writable. Raises ``InputError`` if it cannot be read.
+    """Return the path of the ``ansible.cfg`` for ``root``, and its sections. As in Ansible, the file is ignored if the
+    directory is world-writable. Raises ``InputError`` if the file cannot be read.
     """
     named = os.environ.get("ANSIBLE_CONFIG", "")
     file = expanded(named) if named else root / "ansible.cfg"
@@ -153,5 +152,4 @@ def _known(layers: Sequence[Mapping[str, Value]]) -> dict[str, Value]:
 
 
 def _new(given: Mapping[str, Any], known: Mapping[str, Value], level: str, origin: Origin) -> dict[str, Value]:
-    """Return the variables in ``given`` that are not in ``known``, each with this level and position."""
     return {name: Value(concealed(name, value), origin, level) for name, value in given.items() if name not in known}

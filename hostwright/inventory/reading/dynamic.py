@@ -39,7 +39,9 @@ class ProgramFailed(InputError):
 
 
 def read_executable(path: Path, draft: Draft, tell: Tell) -> None:
-    """Run the inventory program ``path`` and add its output to ``draft``. Raises ``InputError`` if it fails."""
+    """Run the inventory program ``path`` and add its output to ``draft``. Raises ``InputError`` if the
+    program fails.
+    """
     answer = ask([str(path.resolve()), "--list"], str(path), tell)
     origin = Origin(str(path))
     meta = answer.pop("_meta", None)
@@ -54,7 +56,9 @@ def read_executable(path: Path, draft: Draft, tell: Tell) -> None:
 
 
 def _has_windows_lines(program: Path) -> bool:
-    """Whether the ``#!`` line of ``program`` ends with a carriage return, so that the interpreter is not found."""
+    """Return whether the ``#!`` line of ``program`` ends with a carriage return, so that the interpreter is
+    not found.
+    """
     try:
         with program.open("rb") as file:
             return file.readline(_LINE_BYTES).endswith(b"\r\n")
@@ -65,7 +69,8 @@ def _has_windows_lines(program: Path) -> bool:
 def ask(command: list[str], where: str, tell: Tell, folder: Path | None = None) -> dict[str, Any]:
     """Run ``command`` in the directory ``folder``, if given, and return the JSON object that it prints.
 
-    The command has no terminal. Its time and the size of its output are limited. ``where`` names it in messages.
+    The command has no terminal. The time and the size of the output are limited. ``where`` names the command in
+    messages.
     """
     shown = f"`{' '.join([Path(command[0]).name, *command[1:]])}`"
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:

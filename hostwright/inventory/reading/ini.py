@@ -57,7 +57,6 @@ def read_ini(text: str, file: str, draft: Draft) -> None:
 
 
 def _join(child: str, parents: list[tuple[str, Origin]], draft: Draft) -> None:
-    """Add the group ``child`` to its ``parents``. As in Ansible, children are in the order of their own sections."""
     for parent, origin in parents:
         draft.groups[parent].children[child] = origin
         draft.mention(child, origin)

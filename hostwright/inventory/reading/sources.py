@@ -45,8 +45,8 @@ def sources_of(named: Path) -> list[Path]:
 def beside(source: Path) -> Path | None:
     """Return the directory with the variables and stacks of the inventory ``source``.
 
-    ``None`` if other users could create files in it. Raises ``NotTrusted`` if they could have written existing
-    variables or stacks: the operator named only the file, not the directory.
+    ``None`` if other users could create files in the directory. Raises ``NotTrusted`` if other users could have written
+    existing variables or stacks: the operator named only the file, not the directory.
     """
     folder = source.absolute().parent
     if source.is_dir() or in_named_site(folder):
@@ -109,9 +109,9 @@ def _below(entry: Path, above: set[Path], ignored: Ignored) -> list[Path]:
 
 
 def is_stray(file: Path, read: Draft) -> bool:
-    """Whether ``file`` in an inventory directory is not an inventory, such as a table (``.csv``) or source code.
+    """Return whether ``file`` in an inventory directory is not an inventory, such as a table (``.csv``) or source code.
 
-    In such a file, no line begins with a possible host name, and its ending is unusual for inventories.
+    In such a file, no line begins with a possible host name, and the file's ending is unusual for inventories.
     """
     return file.suffix not in _INVENTORIES and bool(read.hosts) and read.hosts.keys() <= read.unusable
 
@@ -124,7 +124,9 @@ def read_list(listed: str, draft: Draft) -> None:
 
 
 def read_file(file: Path, draft: Draft, tell: Callable[[str], None]) -> bool:
-    """Add the hosts and variables of ``file`` to ``draft``. ``False``: only a plugin of Ansible can read the file."""
+    """Add the hosts and variables of ``file`` to ``draft``. Return ``False`` if only a plugin of Ansible can read the
+    file.
+    """
     cannot_run: InputError | None = None
     if os.access(file, os.X_OK) and file.suffix not in _YAML:
         try:
@@ -146,7 +148,6 @@ def read_file(file: Path, draft: Draft, tell: Callable[[str], None]) -> bool:
 
 
 def _read_text(text: str, file: Path, draft: Draft) -> bool:
-    """Parse ``text`` as YAML or INI, whichever it resembles; if that fails, in the other format, as Ansible does."""
     as_yaml = file.suffix in _YAML or (file.suffix == "" and _looks_like_yaml(text))
     if not as_yaml and file.suffix and _looks_like_yaml(text):
         draft.errors.append(InputError(f"contains YAML, but is read as INI; rename it to {file.stem}.yml", f"{file}:1"))
@@ -178,6 +179,5 @@ def _attempt(text: str, file: Path, draft: Draft, *, as_yaml: bool) -> tuple[boo
 
 
 def _looks_like_yaml(text: str) -> bool:
-    """Whether the first line of ``text`` that is not empty or a comment looks like YAML, not INI."""
     first = next((line for line in text.splitlines() if line.strip() and line.strip()[0] not in "#;"), "")
     return _LOOKS_LIKE_YAML.match(first) is not None

@@ -33,9 +33,8 @@ def read_variable_files(directory: Path, draft: Draft) -> None:
 
 
 def _by_name(directory: Path, known: Iterable[str], kind: str, draft: Draft) -> Iterator[tuple[str, list[Path]]]:
-    """Yield each group or host in ``known`` with its files.
-
-    A note reports files for unknown names, because these names may be misspelt.
+    """Yield each group or host in ``known`` with its files. A note reports files for unknown names, which may be
+    misspelt.
     """
     if not directory.is_dir():
         return
@@ -61,7 +60,6 @@ def _by_name(directory: Path, known: Iterable[str], kind: str, draft: Draft) -> 
 
 
 def _name(entry: Path, names: set[str]) -> str:
-    """Return the host or group whose variables ``entry`` contains. A dot in its name may begin a file ending."""
     if entry.name not in names and entry.suffix in _ENDINGS:
         return entry.name.removesuffix(entry.suffix)
     return entry.name
@@ -77,7 +75,6 @@ def _passed_over(directory: Path, strangers: list[tuple[Path, str]], kind: str, 
 
 
 def _files(entry: Path, draft: Draft) -> Iterator[Path]:
-    """Yield ``entry`` if it is a file, or the files in it that Ansible would read, in Ansible's order."""
     if entry.is_file():
         yield entry
     elif entry.is_dir():
@@ -95,7 +92,6 @@ def _files(entry: Path, draft: Draft) -> Iterator[Path]:
 
 
 def _layers(files: Iterable[Path], level: str, draft: Draft, mistakes: list[InputError]) -> Iterator[Values]:
-    """Yield the variables in each of ``files``. Mistakes in a file are added to ``mistakes``."""
     for path in files:
         trial = draft.trial()
         try:

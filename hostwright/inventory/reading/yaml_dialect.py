@@ -14,7 +14,8 @@ _SECTIONS = ("hosts", "vars", "children")
 
 
 def read_yaml(text: str, file: str, draft: Draft) -> bool:
-    """Add the YAML inventory ``text`` to ``draft``. ``False``: it is the configuration of an Ansible plugin.
+    """Add the YAML inventory ``text`` to ``draft``. Return ``False`` if ``text`` is the configuration of an Ansible
+    plugin.
 
     Raises ``InputError`` for invalid YAML.
     """

@@ -33,8 +33,6 @@ UNREACHED = 3  #: number of hosts unable to reach an address after which no host
 
 @dataclass(eq=False)
 class _Entered:
-    """A host that takes part in the distribution: this run works on it, or other hosts fetch files from it."""
-
     connection: HostConnection
     files: Sequence[str]
     end: Callable[[], None]
@@ -47,16 +45,14 @@ class _Entered:
 
 @dataclass(eq=False)
 class _Reach:
-    """The hosts that could connect to one address of this machine, and the hosts that could not."""
-
     reached: set[str] = field(default_factory=set)
     failed: set[str] = field(default_factory=set)
 
 
 class Handout:
-    """Distributes the files of a run to its hosts. A context manager; thread-safe.
+    """Distributes the files of a run to the hosts that fetch files by HTTP. A context manager; thread-safe.
 
-    ``settings`` has the settings of each host that takes part. Other hosts receive files over SSH or from vendors.
+    ``settings`` has the settings of these hosts. All other hosts receive files over SSH or from vendors.
     """
 
     def __init__(
@@ -98,7 +94,7 @@ class Handout:
     def enter(self, host: str, connection: HostConnection, files: Sequence[str], end: Callable[[], None]) -> None:
         """Add a host to the distribution.
 
-        ``files`` are the paths on the host that the host may serve once it has them. ``end`` is called when the
+        ``files`` are the paths of the files on the host that other hosts may fetch. ``end`` is called when the
         distribution stops.
         """
         with self._lock:
@@ -132,8 +128,7 @@ class Handout:
         """Return permission for ``host`` to fetch the file ``item`` from this machine.
 
         ``None`` if the host probably cannot connect to this machine. ``ends`` are the endpoints of the host's SSH
-        connection; ``seen`` is this machine's address as the host reports it, or empty. If the two differ, a NAT or
-        proxy lies in between, and the host cannot connect back.
+        connection; ``seen`` is this machine's address as the host reports it, or empty.
         """
         settings = self._settings[host]
         address = settings.address or ends.local
@@ -151,13 +146,15 @@ class Handout:
             return None
 
     def reached(self, host: str, grant: Grant, *, well: bool) -> None:
-        """Record whether ``host`` could connect to this machine (``well``) at the address of ``grant``."""
+        """Record whether ``host`` could connect to this machine at the address of ``grant``. ``well`` means that it
+        could.
+        """
         with self._lock:
             reach = self._reach.setdefault(grant.address, _Reach())
             (reach.reached if well else reach.failed).add(host)
 
     def _tell(self, trouble: str) -> None:
-        """Report ``trouble``, an error of this machine's file server, unless it was reported before."""
+        """Report ``trouble``, an error of this machine's file server, unless the same text was reported before."""
         with self._lock:
             told, self._told = trouble in self._told, self._told | {trouble}
         if not (told or self._stopped):
@@ -200,7 +197,7 @@ class Handout:
     def leave(self, host: str, connection: HostConnection) -> bool:
         """Remove ``host`` from the distribution after the run's work on it.
 
-        Return whether ``connection`` stays open, because other hosts still fetch files over it.
+        Return whether ``connection`` stays open, because other hosts still fetch files over this connection.
         """
         with self._lock:
             member = self._entered.get(host)
@@ -219,7 +216,7 @@ class Handout:
         return False
 
     def tidy(self) -> None:
-        """Close the connections that were kept open for other hosts, if no other host fetches files over them."""
+        """Close the connections that were kept open for other hosts, once no other host uses them."""
         with self._lock:
             kept = [(host, member) for host, member in self._entered.items() if member.kept]
         for host, member in kept:
@@ -239,7 +236,6 @@ class Handout:
             member.connection.close()
 
     def _begin(self, host: str) -> None:
-        """Start the file server on ``host`` in a thread."""
         threading.Thread(target=self._serve, args=(host,), name=f"serve-{host}", daemon=True).start()
 
     def _serve(self, host: str) -> None:
@@ -271,6 +267,6 @@ class Handout:
 def _comes_as_it_is_reached(ends: Ends) -> bool:
     """Return whether a host's own connections come from the address at which this machine reaches the host.
 
-    It is false over a jump host, and on the loopback interface, where every program can use all addresses.
+    It is false over a jump host. It is also false on the loopback interface, where a program can use any address.
     """
     return bool(ends.local and ends.remote) and not ipaddress.ip_address(ends.remote).is_loopback

@@ -41,8 +41,6 @@ _RANGE = re.compile(r"bytes=([0-9]{1,15})-", re.ASCII)
 
 @dataclass(slots=True)
 class _Given:
-    """A token of the file server: its file, its client, and whether the token was used (``shown``)."""
-
     token: str = field(repr=False)
     item: StoredFile
     peer: str  #: address or name of the client that should use the token; empty if unknown
@@ -51,7 +49,7 @@ class _Given:
 
 
 class FileServer:
-    """The file server on this machine: serves the file of each token once, until ``close``. Thread-safe."""
+    """The file server on this machine, which serves each token's file once. Thread-safe."""
 
     def __init__(self) -> None:
         self.sent_bytes = 0
@@ -61,11 +59,12 @@ class FileServer:
         self._lock = threading.Lock()
 
     def grant(self, item: StoredFile, address: str, ports: Ports, peer: str, *, bound: bool = False) -> Grant:
-        """Allow ``peer`` to fetch the file ``item`` once from ``address`` of this machine.
+        """Allow ``peer`` to fetch the file ``item`` once from ``address`` of this machine. Start a server there if
+        necessary.
 
-        Starts a server there if necessary. ``peer`` is an address, or a name, which is not checked. With ``bound``,
-        only ``peer`` may use the token. Raises ``InputError`` or ``HostwrightError`` if no server can listen at this
-        address.
+        ``peer`` is an address, or a name, which is not checked. With ``bound``, only ``peer`` may use the token.
+
+        Raises ``InputError`` or ``HostwrightError`` if no server can listen at this address.
         """
         with self._lock:
             if self._closed:
@@ -116,7 +115,7 @@ class FileServer:
         return self._file(given, request.headers.get("range"))
 
     def _of(self, token: str) -> _Given | None:
-        """Return the entry of ``token``, if any. The duration of the comparison reveals nothing about tokens."""
+        """Return the entry of ``token``. The duration of the comparison reveals nothing about valid tokens."""
         shown, found = token.encode("utf-8", "replace"), None
         for given in self._given:
             if secrets.compare_digest(given.token.encode(), shown):
@@ -146,7 +145,6 @@ class FileServer:
             self.sent_bytes += taken
 
     def _open(self, address: str, ports: Ports) -> Server:
-        """Start a server at ``address``, on the first free port of the range ``ports``."""
         for port in range(ports.first, ports.last + 1):
             try:
                 server = listen("files", address, port, self)
@@ -170,7 +168,7 @@ def program() -> str:
 class PeerServer:
     """The file server on one host, which ends with the connection to the host.
 
-    ``files`` are the paths that the server may serve; ``name`` is the name of its systemd unit on the host.
+    ``files`` are the paths that the server may serve; ``name`` is the name of the server's systemd unit on the host.
     """
 
     host: str
@@ -235,8 +233,6 @@ class PeerServer:
 
 
 class _PortReader:
-    """Parser for the output of the server program on the host, which reports its port or an error."""
-
     def __init__(self) -> None:
         self.why = ""
         self._rest = b""

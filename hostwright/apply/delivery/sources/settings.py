@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """A range of TCP ports. A file server uses one free port of it. ``0`` means any free port."""
+    """A range of TCP ports. A file server uses one free port of the range. ``0`` means any free port."""
 
     first: int = 0
     last: int = 0
@@ -46,11 +46,14 @@ class Ports:
 
 @dataclass(frozen=True, slots=True)
 class FileSettings:
-    """How one host gets its files (``way``): by HTTP from this machine or another host, over SSH, or from vendors.
+    """The delivery settings of one host. ``way`` selects HTTP (from this machine or another host), SSH, or vendors.
 
-    ``address`` and ``ports`` are for the HTTP server on this machine; the default address is the local address of the
-    SSH connection. ``uploads``, ``rate`` and ``peer_ports`` are for the file server on the host, which serves hosts of
-    the same ``group``: ``uploads`` at a time (0: none), at a total ``rate`` in bytes per second (0: unlimited).
+    ``address`` and ``ports`` are for the HTTP server on this machine. The default address is the local address of the
+    SSH connection.
+
+    ``uploads``, ``rate`` and ``peer_ports`` are for the file server on the host, which serves hosts of the same
+    ``group``. ``uploads`` limits the simultaneous uploads (0: none), and ``rate`` the total bytes per second (0:
+    unlimited).
     """
 
     way: Way = "pull"
@@ -68,7 +71,7 @@ class FileSettings:
 
 
 def files_by_http(targets: Iterable[TargetHost]) -> dict[str, FileSettings]:
-    """Return the file settings of those hosts in ``targets`` that fetch their files by HTTP, by host name."""
+    """Return host name → file settings, for the hosts in ``targets`` that fetch files by HTTP."""
     settings = {target.name: read_file_settings(target.host) for target in targets if not target.host.local}
     return {name: one for name, one in settings.items() if one.way == "pull"}
 
@@ -122,7 +125,7 @@ def _uploads(value: Any) -> int | None:
 
 
 def _rate(value: Any) -> int | None:
-    """Return the setting ``rate`` in bytes per second; ``None`` if it is invalid. Values from ``--var`` are text."""
+    """Return the setting ``rate`` in bytes per second; ``None`` if ``value`` is invalid."""
     try:
         number = float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else 0.0
     except ValueError:

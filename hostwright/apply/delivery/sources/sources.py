@@ -35,7 +35,7 @@ CLOSED_PAIRS, CLOSED_HOSTS = 4, 2
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A host as a source of files: the group of hosts that it may serve, and its number of simultaneous uploads."""
+    """A host as a source of files, with the group of hosts that it may serve and the number of simultaneous uploads."""
 
     group: str = ""
     uploads: int = UPLOADS
@@ -43,7 +43,9 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class SourceLimits:
-    """The limits of file distribution: copies of one file per group, transfers from this machine, and serving hosts."""
+    """The limits of file distribution: copies of one file per group, transfers from this machine, and hosts that serve
+    files.
+    """
 
     copies: int = COPIES
     at_once: int = AT_ONCE
@@ -52,7 +54,7 @@ class SourceLimits:
 
 @dataclass(eq=False)
 class Ticket:
-    """The request of ``host`` for a file, identified by its sha256.
+    """The request of ``host`` for the file with the sha256 ``file``.
 
     ``source`` is valid once ``settled`` is set: the source of the file, or ``None`` if the host gets no source.
     """
@@ -80,22 +82,17 @@ class PeerState(Enum):
 
 @dataclass(eq=False)
 class _Group:
-    """The hosts that may serve files to each other, and the connections between them that failed."""
-
     refused: set[tuple[str, str]] = field(default_factory=set)  #: pairs of hosts between which a connection failed
     worked: bool = False
 
     @property
     def closed(self) -> bool:
-        """Whether the failed connections show that the hosts of this group cannot connect to each other."""
         hosts = {host for host, _ in self.refused}
         return not self.worked and len(self.refused) >= CLOSED_PAIRS and len(hosts) >= CLOSED_HOSTS
 
 
 @dataclass(eq=False)
 class _Account:
-    """The state of one host in the distribution: its uploads, and the failed transfers between it and other hosts."""
-
     name: str
     group: str
     uploads: int
@@ -110,22 +107,15 @@ class _Account:
 
     @property
     def may_serve(self) -> bool:
-        """Whether the host serves files, or its file server can be started."""
         return self.role is not PeerState.NONE and self.uploads > 0 and len(self.failed_for) < BAD_PEER
 
     @property
     def free(self) -> bool:
-        """Whether the host can start another upload of a file at once."""
         return self.role is PeerState.SERVING and self.may_serve and self.active < self.uploads
 
 
 @dataclass(eq=False)
 class _Share:
-    """The distribution of one file in one group: the hosts that wait for the file, receive it, or have it.
-
-    Each dictionary has host names as keys, in the order in which the hosts were added.
-    """
-
     file: str
     group: _Group
     #: requests of hosts without failed transfers, which can use any source
@@ -139,28 +129,23 @@ class _Share:
 
     @property
     def wanted(self) -> int:
-        """The number of hosts that wait for the file."""
         return len(self.waiting) + len(self.special)
 
     def place(self, account: _Account) -> None:
-        """Queue a host that has the file: at the end of ``serving``, or of ``idle`` if it serves no files yet."""
         self.idle.pop(account.name, None)
         self.serving.pop(account.name, None)
         if account.may_serve:
             (self.idle if account.role is PeerState.ABLE else self.serving)[account.name] = account
 
     def forget(self, host: str) -> Ticket | None:
-        """Remove a host from all lists of the file. Return the host's ticket if the host was waiting for the file."""
         for place in (self.coming, self.idle, self.serving):
             place.pop(host, None)
         return self.waiting.pop(host, None) or self.special.pop(host, None)
 
     def free(self) -> Iterator[_Account]:
-        """Yield the hosts that can start an upload of the file at once, the host that has been idle longest first."""
         return (peer for peer in self.serving.values() if peer.free)
 
     def hope(self, account: _Account) -> bool:
-        """Return whether another host may serve this host later: one that is busy, starting, or receiving the file."""
         if account.alone or self.group.closed:
             return False
         places = (self.serving, self.idle, self.coming)
@@ -173,8 +158,8 @@ _LIMITS = SourceLimits()
 class FileSources:
     """Chooses the sources of files for the hosts of a run. Thread-safe; no method blocks.
 
-    ``peers`` are the hosts that fetch and serve files. ``begin`` receives the name of a host that must start to serve
-    files. It is called outside the lock, and then calls ``serving`` or ``unable``.
+    ``peers`` are the hosts that fetch and serve files. If a host must start to serve files, ``begin(host)`` is called
+    outside the lock; ``begin`` then calls ``serving`` or ``unable``.
     """
 
     def __init__(self, peers: Mapping[str, Peer], begin: Callable[[str], None], limits: SourceLimits = _LIMITS):
@@ -199,7 +184,7 @@ class FileSources:
         self.able(host)
 
     def ask(self, host: str, file: str) -> Ticket:
-        """Request a file, identified by its sha256, that ``host`` lacks.
+        """Request the file with the sha256 ``file``, which ``host`` lacks.
 
         Wait for ``settled`` of the returned ticket. If the ticket has a source, then call ``done``, ``failed`` or
         ``ended``.
@@ -234,7 +219,7 @@ class FileSources:
                 changed.extend(self._blame(self._hosts[ticket.host], self._hosts[ticket.source], connect=connect))
 
     def ended(self, ticket: Ticket) -> None:
-        """Record that the transfer for ``ticket`` ended early, and that its source is not the cause."""
+        """Record that the transfer for ``ticket`` ended early, for a reason other than its source."""
         with self._deciding() as changed:
             changed.extend(self._release(ticket, kept=False))
 
@@ -245,7 +230,7 @@ class FileSources:
                 self._blame(self._hosts[host], self._hosts[peer], connect=False)
 
     def has(self, host: str, file: str) -> None:
-        """Record that ``host`` already had ``file`` when the run checked it."""
+        """Record that ``host`` already had ``file`` when the run checked the host."""
         account = self._hosts[host]
         with self._deciding() as changed:
             if not account.gone:
@@ -270,7 +255,7 @@ class FileSources:
             self._leave_alone(self._hosts[host])
 
     def hurry(self, ticket: Ticket) -> None:
-        """Let any source serve ``ticket``, whose host has waited for ``PATIENCE_S``."""
+        """Let any source serve ``ticket``, after the host of the ticket has waited for ``PATIENCE_S``."""
         with self._deciding() as changed:
             if not ticket.settled.is_set():
                 ticket.urgent = True
@@ -280,7 +265,7 @@ class FileSources:
                 changed.append(share)
 
     def cancel(self, ticket: Ticket) -> None:
-        """Withdraw the request ``ticket``. If it already has a source, the host must call ``ended``."""
+        """Withdraw the request ``ticket``. If the ticket already has a source, the host must call ``ended``."""
         with self._lock:
             share = self._share(self._hosts[ticket.host], ticket.file)
             for place in (share.waiting, share.special):
@@ -289,7 +274,7 @@ class FileSources:
                     ticket.settle(None)
 
     def leave(self, host: str) -> None:
-        """Remove ``host`` at the end of the run's work on it. It no longer fetches or serves files."""
+        """Remove ``host`` at the end of the run's work on it."""
         account = self._hosts[host]
         with self._deciding() as changed:
             self._turn(account, PeerState.NONE)
@@ -310,7 +295,7 @@ class FileSources:
                 share.special.clear()
 
     def needed(self, host: str) -> bool:
-        """Return whether other hosts are fetching files from ``host``, or wait for a file that it serves."""
+        """Return whether other hosts are fetching files from ``host``, or wait for a file that ``host`` serves."""
         account = self._hosts[host]
         with self._lock:
             if account.active:
@@ -320,9 +305,8 @@ class FileSources:
 
     @contextmanager
     def _deciding(self) -> Iterator[list[_Share]]:
-        """Hold the lock, and yield an empty list for changed shares.
-
-        At the end, assign sources to the hosts that wait for the files of these shares.
+        """Hold the lock while the caller adds shares to the yielded list. Then assign sources to the hosts that wait
+        for these files.
         """
         changed: list[_Share] = []
         begin: list[str] = []
@@ -339,7 +323,6 @@ class FileSources:
         return self._shares.setdefault((account.group, file), _Share(file, self._groups[account.group]))
 
     def _add(self, account: _Account, file: str) -> _Share:
-        """Record that a host has ``file``. Return the file's share in the host's group (``_Share``)."""
         account.files.add(file)
         share = self._share(account, file)
         if not account.gone:
@@ -347,7 +330,6 @@ class FileSources:
         return share
 
     def _replace(self, account: _Account) -> list[_Share]:
-        """Queue a host again as a source of each of its files. Return the shares (``_Share``) of these files."""
         shares = [] if account.gone else [self._share(account, file) for file in account.files]
         for share in shares:
             share.place(account)
@@ -366,9 +348,8 @@ class FileSources:
         account.role = role
 
     def _release(self, ticket: Ticket, *, kept: bool) -> list[_Share]:
-        """Free the source of the finished transfer for ``ticket``. Return the shares that this source can now serve.
-
-        ``kept`` means that the host now has the file.
+        """Free the source of a finished transfer, and return the shares that this source can now serve. ``kept`` means
+        that the receiving host now has the file.
         """
         share = self._share(self._hosts[ticket.host], ticket.file)
         share.coming.pop(ticket.host, None)
@@ -381,9 +362,8 @@ class FileSources:
         return [share, *self._replace(peer)]
 
     def _blame(self, account: _Account, peer: _Account, *, connect: bool) -> list[_Share]:
-        """Record that the source ``peer`` failed for the host ``account``. Return the shares of the source's files.
-
-        ``connect`` means that the host could not connect to the source.
+        """Record that the source ``peer`` failed for ``account``, and return the shares of the files of ``peer``.
+        ``connect`` means that ``account`` could not connect to ``peer``.
         """
         if account.alone:
             return []
@@ -396,14 +376,15 @@ class FileSources:
         return self._replace(peer)
 
     def _leave_alone(self, account: _Account) -> None:
-        """Assign no other host as a source to this host. Its past failures no longer count against those sources."""
+        """Assign no other host as a source to this host. Failures of this host no longer count against the hosts that
+        served it.
+        """
         account.alone = True
         for name in account.failed_with:
             self._hosts[name].failed_for.discard(account.name)
             self._replace(self._hosts[name])
 
     def _match(self, share: _Share) -> None:
-        """Assign the available sources of a file to the hosts that wait for it."""
         for ticket in list(share.special.values()):
             if self._sending >= self._limits.at_once and not any(share.free()):
                 break
@@ -440,7 +421,6 @@ class FileSources:
         return CONTROLLER if due else None
 
     def _wake(self, share: _Share) -> list[str]:
-        """Choose the hosts that must start to serve a file, as many as the waiting hosts need. Mark and return them."""
         begin: list[str] = []
         if share.group.closed:
             return begin

@@ -98,7 +98,7 @@ class Attempt:
     def run(self, handout: Handout | None = None) -> None:
         """Request permission, work on the host, and report the outcome or the ``HostwrightError`` of this work.
 
-        Raises all other errors. ``handout`` distributes files to the worker's hosts.
+        Raises any other error. ``handout`` distributes files to the worker's hosts.
         """
         self._reporter.ask(self._place.name, self._place.mailbox.address)
         with self._change:
@@ -148,7 +148,6 @@ class Attempt:
             raise Refused(target.name, OTHER % self._place.name)
 
     def _connecting(self, password: Secret | None) -> Connections:
-        """Create the connections of this attempt, with the sudo password. ``leave`` closes them."""
         connections = Connections(password)
         with self._change:
             self._connections = connections
@@ -158,7 +157,7 @@ class Attempt:
         return connections
 
     def _placed(self, error: HostwrightError) -> HostwrightError:
-        """Return ``error`` with the worker's name added, if it concerns the worker's machine and not the host."""
+        """Add the worker's name to ``error`` if the cause is the worker's machine and not the host."""
         on = f"on the worker {self._place.name}: "
         if isinstance(error, ArtifactError):
             return HostError(self._task.host, f"{on}{error}")

@@ -104,7 +104,6 @@ def is_open(address: str) -> bool:
 
 
 def _security() -> tuple[Security, ssl.SSLContext | None]:
-    """Return Dask's TLS settings, and an SSL context with them (``None`` if TLS is not configured)."""
     try:
         security = Security()
         context: ssl.SSLContext | None = security.get_connection_args("client")["ssl_context"]
@@ -114,9 +113,8 @@ def _security() -> tuple[Security, ssl.SSLContext | None]:
 
 
 def _reach(address: str, host: str, port: int, context: ssl.SSLContext | None) -> None:
-    """Raise ``InputError`` if no server listens at ``host`` and ``port``, or its certificate is untrusted.
-
-    Dask's own errors do not name these causes.
+    """Raise ``InputError`` if no server listens at ``host`` and ``port``, or if its certificate is untrusted. Dask's
+    own errors do not name these causes.
     """
     try:
         with socket.create_connection((host, port), CONNECT_S) as plain:
@@ -144,10 +142,8 @@ def _reach(address: str, host: str, port: int, context: ssl.SSLContext | None) -
 
 
 def _is_other(plain: socket.socket) -> bool:
-    """Return whether the server at the other end of ``plain`` is not a Dask scheduler.
-
-    A scheduler first sends the length of its first message. Dask itself would read the first bytes of another protocol
-    as a length, and allocate that much memory.
+    """Return whether a server is not a Dask scheduler, from its first bytes. Dask would read the first bytes of another
+    protocol as a length, and allocate that much memory.
     """
     plain.settimeout(SNIFF_S)
     try:
@@ -158,7 +154,6 @@ def _is_other(plain: socket.socket) -> bool:
 
 
 def _why_not(address: str, error: Exception, *, tls: bool) -> str:
-    """Return the error message for the server at ``address``, to which Dask's client could not connect."""
     text = short(str(error)).rpartition("Error: ")[2] or type(error).__name__
     if tls:
         return f"{address} closed the connection ({text}); check whether it accepts this machine's certificate"
@@ -222,7 +217,7 @@ def ask_each(
 
 
 def meaning_of(host: str, error: BaseException, then: str) -> HostError:
-    """Convert an error of the cluster to an error of ``host``. ``then`` tells the operator what to do next."""
+    """Convert an error of the cluster to an error of ``host``. ``then`` is the operator's next step, as text."""
     if isinstance(error, KilledWorker):
         last = getattr(error.last_worker, "address", error.last_worker)
         lost = f"{error.allowed_failures + 1} workers were lost while they worked on this host, most recently {last}"

@@ -67,7 +67,7 @@ def executor_for(address: str, roster: Roster, targets: Targets, password: Secre
 
 
 def take_over(address: str, run: RunSummary, secrets: Iterable[Secret]) -> None:
-    """Complete the journal of ``run``, whose own machine died. Implements ``choosing.Workers``."""
+    """Complete the journal of ``run`` after the run's own machine died. Implements ``choosing.Workers``."""
     takeover.take_over(run, partial(takeover.left_behind, address), secrets=secrets, warn=lambda _: None)
 
 
@@ -83,7 +83,7 @@ def brief_of(run: Run, roles: tuple[str, ...], archive: SiteArchive) -> Brief:
 class ClusterExecutor(RunExecutor):
     """The workers of a Dask cluster during one run.
 
-    Entering its context sets up the workers. Raises ``HostwrightError`` if that fails.
+    Entering the context sets up the workers, and raises ``HostwrightError`` if that fails.
     """
 
     def __init__(self, cluster: Cluster, run: Run):
@@ -144,7 +144,6 @@ class ClusterExecutor(RunExecutor):
         return self
 
     def _begin(self) -> None:
-        """Set up the run's session on each worker, and start to receive the workers' messages."""
         get_all(secret for target in self._run.targets for secret in needed(target, self._cluster.password))
         self._client.subscribe_topic(self._brief.session, self._hear)
         threading.Thread(target=self._take, name="cluster", daemon=True).start()
@@ -180,7 +179,7 @@ class ClusterExecutor(RunExecutor):
     # -------------------- The thread that handles messages calls the methods below.
 
     def _take(self) -> None:
-        """Run the calls of ``_inbox`` in order. An error in a call ends the run, which raises that error."""
+        """Run the calls in ``_inbox`` in order. An error in a call ends the run, which raises that error."""
         while call := self._inbox.get():
             try:
                 call()
@@ -188,7 +187,6 @@ class ClusterExecutor(RunExecutor):
                 self._dispatch.fail(error)
 
     def _send(self, host: str, given: Task) -> None:
-        """Send the task ``given`` of ``host`` to the workers that are available."""
         if self._lost:
             self._dispatch.lose(self._lost, self._then)
             return
@@ -225,7 +223,6 @@ class ClusterExecutor(RunExecutor):
         self._dispatch.lose(self._lost, self._then)
 
     def _strand(self) -> None:
-        """Send the hosts of lost workers to other workers again, if any are available."""
         if self._workers:
             self._dispatch.strand(self._workers)
 
@@ -233,10 +230,6 @@ class ClusterExecutor(RunExecutor):
         self._run.emit(Note("", sentence))
 
     def _recover(self, worker: str, known: Mapping[str, int]) -> Iterable[Message]:
-        """Return the messages that the lost worker at address ``worker`` could not send.
-
-        Another worker on the same machine reads them. ``known`` is the last received message number of each attempt.
-        """
         if worker not in self._recovered:
             place = worker.rpartition(":")[0]
             near = [each for each in self._workers if each != worker and each.rpartition(":")[0] == place][:1]
@@ -251,7 +244,6 @@ class ClusterExecutor(RunExecutor):
         self._inbox.put(call)
 
     def _hear(self, event: tuple[float, Any]) -> None:
-        """Queue ``event``, a message from a worker. The client's event loop calls this in order."""
         self._do(partial(self._receive, event[1]))
 
     def _heartbeat(self, worker: str) -> Heartbeat:
@@ -279,7 +271,6 @@ class ClusterExecutor(RunExecutor):
                 return
 
     def _list(self) -> bool:
-        """List the available workers, and check the new ones. Return whether the scheduler answered."""
         found = in_time(self._client.nthreads, LOOK_S * 5)
         if found is None:
             return False
@@ -291,7 +282,6 @@ class ClusterExecutor(RunExecutor):
         return True
 
     def _check(self, workers: list[str]) -> None:
-        """Check that the new ``workers`` are fit for the run, and that each has a session of the run."""
         demands = self._cluster.demands
         machines, errors = ask_each(self._client, workers, this_machine, demands.artifacts)
         ready, _ = ask_each(self._client, list(machines), sessions.hear, self._brief.session, Heartbeat())

@@ -85,7 +85,7 @@ class HostAssignment:
         self.results, self.reboots, self.was_lost = (), 0, True
 
     def whole(self, outcome: Outcome) -> Outcome:
-        """Return ``outcome``, of the last worker, with the work of lost workers on the same host added."""
+        """Return ``outcome`` of the last worker, with the work of lost workers on the same host added."""
         done, reboots = self.before
         return replace(
             outcome,
@@ -98,9 +98,9 @@ class HostAssignment:
 class Dispatch:
     """The hosts of one run that were sent to a cluster and whose work has not ended.
 
-    One thread calls all methods except ``add``, ``heartbeat`` and ``heard``. ``speak`` receives the address of a worker
-    that needs a heartbeat. ``recover`` receives a lost worker's address and the last known message number of each
-    attempt, and returns the later messages of these attempts.
+    One thread calls all methods except ``add``, ``heartbeat`` and ``heard``. ``speak(worker)`` requests a heartbeat for
+    a worker. ``recover(worker, known)`` returns the messages of a lost worker that follow the ``known`` number of each
+    attempt.
     """
 
     def __init__(
@@ -131,7 +131,9 @@ class Dispatch:
             return Heartbeat(self._run.stopping.is_set(), going, frozenset(self._leave.get(worker, ())))
 
     def sent(self, host: str, workers: Iterable[str]) -> int:
-        """Record that ``host`` was sent to the cluster, for one of ``workers``. Return how often it was sent so far."""
+        """Record that ``host`` was sent to the cluster, for one of ``workers``. Return how often ``host`` was sent so
+        far.
+        """
         with self._lock:
             if (assignment := self._assignments.get(host)) is None:
                 return 0
@@ -171,10 +173,11 @@ class Dispatch:
             self._give_again(assignment, LET_GO)
 
     def strand(self, workers: Collection[str]) -> None:
-        """Send each host again if all workers that could claim it are lost. ``workers`` are the available workers.
+        """Send each host again if all workers that could claim the host are lost. ``workers`` are the available
+        workers.
 
-        The loss counts as a failed attempt for each such host that a lost worker had claimed, because the host may
-        crash workers. If none of these hosts was claimed, the loss counts for all of them.
+        The loss counts as a failed attempt for each host that a lost worker had claimed, because the host may crash
+        workers.
         """
         stranded = [
             assignment for assignment in self._left() if assignment.given and assignment.given.isdisjoint(workers)
@@ -207,9 +210,8 @@ class Dispatch:
             }
 
     def _give_again(self, assignment: HostAssignment, why: str, *, counts: bool = True) -> None:
-        """Send a host to the available workers again. After ``AGAIN`` further attempts, end its work with an error.
-
-        This call counts as a failed attempt if ``counts`` is true. ``why`` is the message of the error.
+        """Send a host to the available workers again. After ``AGAIN`` further attempts, end its work with the error
+        message ``why``. This call counts as a failed attempt if ``counts`` is true.
         """
         assignment.times += counts
         if assignment.times > AGAIN:
@@ -218,7 +220,6 @@ class Dispatch:
             assignment.send()
 
     def _assignment(self, host: str) -> HostAssignment | None:
-        """Return the assignment of ``host``; ``None`` if the work on the host has ended."""
         with self._lock:
             return self._assignments.get(host)
 
@@ -246,7 +247,6 @@ class Dispatch:
         self._speak(message.worker)
 
     def _lose(self, assignment: HostAssignment, successor: str) -> None:
-        """Recover the messages that the lost worker of a host could not send, and make that worker release the host."""
         for message in self._recover(assignment.worker, {assignment.attempt: assignment.number}):
             if message.attempt == assignment.attempt and isinstance(message.body, Reported):
                 self._hear(assignment, message)

@@ -40,7 +40,9 @@ FEW = 3  #: maximum number of missing files that a message lists
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The software and identity of one process of a cluster. ``missing`` are the files that its machine lacks."""
+    """The software and identity of one process of a cluster. ``missing`` are the files that the machine of the process
+    lacks.
+    """
 
     version: str
     code: str  #: digest of Hostwright's source files
@@ -51,7 +53,7 @@ class Machine:
 
 
 def this_machine(artifacts: Sequence[Artifact] = ()) -> Machine:
-    """Return the software and identity of this process, with the ``artifacts`` that its machine lacks."""
+    """Return the software and identity of this process, with the ``artifacts`` that this machine lacks."""
     store, missing = Store.default(), []
     for artifact in artifacts:
         try:
@@ -84,7 +86,7 @@ class Demands:
 def misfits(
     demands: Demands, machines: Mapping[str, Machine], errors: Mapping[str, BaseException]
 ) -> Mapping[str, str]:
-    """Return why each unfit process of a cluster is unfit, by address.
+    """Return the reason why each unfit process of a cluster is unfit, by address.
 
     ``errors`` are the errors of processes that have not reported a ``Machine``.
     """
@@ -185,9 +187,8 @@ def check(client: Client, address: str, demands: Demands, targets: Iterable[Targ
 
 
 def _scheduler(client: Client) -> tuple[Mapping[str, Machine], Mapping[str, BaseException]]:
-    """Return the software of the scheduler, or else the error of the request for it, by address.
-
-    The scheduler unpickles tasks, and so needs the same packages as the workers.
+    """Return the software of the scheduler, or the error of the request. The scheduler unpickles tasks, and so needs
+    the same packages as the workers.
     """
     threads = DaemonThreads(1, "dask")
     future: Future[Machine] = threads.submit(client.run_on_scheduler, this_machine)
@@ -198,7 +199,7 @@ def _scheduler(client: Client) -> tuple[Mapping[str, Machine], Mapping[str, Base
 
 
 def elsewhere(targets: Iterable[TargetHost], ours: Machine, others: Mapping[str, Machine]) -> Iterator[InputError]:
-    """Yield an error for each of ``targets`` whose address means another machine on a worker than it means here.
+    """Yield an error for each of ``targets`` whose address means another machine on a worker than on this machine.
 
     ``ours`` is the present process; ``others`` are the workers, by name.
     """
@@ -230,7 +231,9 @@ class Cluster:
 
 @contextmanager
 def opened(address: str, roster: Roster, targets: Targets, password: Secret | None) -> Iterator[Cluster]:
-    """Connect to the scheduler at ``address``, and check its workers. Raises ``InputError`` if they are unfit."""
+    """Connect to the scheduler at ``address``, and check its workers. Raises ``InputError`` if the workers
+    are unfit.
+    """
     secret = refuse_secrets(address, targets, password)
     archive = pack(roster)
     refuse_holding(address, archive, roster, targets)

@@ -18,15 +18,13 @@ from hostwright.apply.executors.cluster.session import HEARTBEAT_S, hear
 
 @dataclass(eq=False)
 class _Line:
-    """The counts of heartbeats for one worker: how many were requested, and how many were sent."""
-
     due: int = 0
     sent: int = 0
     gone: bool = False
 
 
 class Heartbeats:
-    """Sends heartbeats, the values of ``heartbeat(worker)``, to each known worker, on ``poke`` and periodically.
+    """Sends the heartbeat ``heartbeat(worker)`` to each known worker, periodically and after ``poke``.
 
     A worker that has a host receives a heartbeat every ``HEARTBEAT_S``. ``received(worker, heartbeat)`` is called after
     each delivery.

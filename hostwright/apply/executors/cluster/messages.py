@@ -34,7 +34,7 @@ from hostwright.plan.targets import Roster, TargetHost
 class Brief:
     """The data of a run that every worker receives.
 
-    ``roster`` is the class that finds roles, stacks and known problems; it is sent by name.
+    ``roster`` is the class that finds roles, stacks and known problems; the class is sent by name.
     """
 
     stamp: RunStamp
@@ -52,7 +52,7 @@ class Brief:
 
 
 def of_workers(request: Request) -> Request:
-    """Return a request for workers: ``request`` without values of variables and commands, which may contain secrets."""
+    """Return ``request`` for workers, without values of variables and commands, which may contain secrets."""
     return replace(request, var=(), notify="", own={})
 
 
@@ -74,8 +74,6 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """The content of ``Task.sealed``: a host, and the sudo password for all hosts (``None`` if not given)."""
-
     host: Host
     password: Secret | None
 
@@ -88,7 +86,7 @@ def needed(target: TargetHost, password: Secret | None) -> frozenset[Secret]:
 
 
 def named(target: TargetHost, password: Secret | None) -> str:
-    """Return a description of the first secret that work on the host ``target`` needs; empty if it needs none."""
+    """Return a description of the first secret that work on the host ``target`` needs; empty if no secret is needed."""
     if password is not None:
         return "the sudo password (--ask-become-pass)"
     if target.host.password:
@@ -136,9 +134,9 @@ def fingerprint(target: TargetHost) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Go:
-    """Permission for a worker's attempt to begin. Until the attempt's first report, it contains the encrypted secrets.
+    """Permission for a worker's attempt to begin. It contains the encrypted secrets until the attempt's first report.
 
-    ``ended`` are the host's jobs whose end was reported by earlier, lost workers. ``None`` if no worker was lost.
+    ``ended`` are the host's jobs whose end was reported by earlier, lost workers; ``None`` if no worker was lost.
     """
 
     encrypted: bytes = field(default=b"", repr=False)
@@ -185,8 +183,8 @@ class Done:
 class Message:
     """One message of a worker's attempt to work on a host.
 
-    ``number`` counts the attempt's recorded messages from 1. It is 0 for a message that is only shown. ``at`` is the
-    time on the worker's clock.
+    ``number`` counts the attempt's recorded messages from 1. ``number`` is 0 for a message that is only shown. ``at``
+    is the time on the worker's clock.
     """
 
     host: str

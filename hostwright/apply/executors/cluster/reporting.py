@@ -1,4 +1,4 @@
-"""Reports one attempt at a host from a worker. Each event is masked, numbered, stored here and sent, in this order.
+"""Reports one attempt at a host from a worker. Each event is masked, numbered, stored on the worker, and sent.
 
 A worker sends only data that a journal may contain, because all clients of a scheduler can read its events. The file on
 the worker fills gaps in the run's journal after a crash.
@@ -41,9 +41,9 @@ _RUN = re.compile(r"[a-z0-9][a-z0-9_.-]{0,120}")
 
 
 class Reporter:
-    """Reports the events of one attempt at a host. Call it with each event, from any thread.
+    """Reports the events of one attempt at a host. Call the object with each event, from any thread.
 
-    Its attribute ``text`` is a function that masks the secrets in a text.
+    The attribute ``text`` is a function that masks the secrets in a text.
     """
 
     def __init__(
@@ -66,11 +66,13 @@ class Reporter:
         self._shown: dict[str, tuple[Any, float]] = {}
 
     def ask(self, name: str, mailbox: bytes) -> None:
-        """Request permission for the attempt to begin. ``name`` is the worker's; ``mailbox`` is its public key."""
+        """Request permission for the attempt to begin. ``name`` identifies the worker; ``mailbox`` is the public key
+        for the task's secrets.
+        """
         self._send_body(Claim(name, mailbox))
 
     def __call__(self, event: Event) -> None:
-        """Report an event on the attempt's host."""
+        """Report ``event`` on the attempt's host."""
         if isinstance(event, events.HostEnded) or not self._is_due(event):
             return  # The method ``end`` reports ``HostEnded`` together with the outcome.
         self._send_body(Reported(masked(event, self.text)), sync=isinstance(event, _DURABLE))
@@ -104,9 +106,8 @@ class Reporter:
         self._send(message.packed())
 
     def _is_due(self, event: Event) -> bool:
-        """Return whether to send ``event``.
-
-        A progress event is sent if its step is new, or if ``SHOWN_S`` have passed since the last one.
+        """Return whether to send ``event``. A progress event is due if its step is new, or if ``SHOWN_S`` have passed
+        since the last progress event.
         """
         stage: Any
         match event:
@@ -161,7 +162,6 @@ def _remade(value: Any, text: Callable[[str], str]) -> Any:
 
 
 def _part(name: str, value: Any, text: Callable[[str], str]) -> Any:
-    """Return the masked ``value`` of the field ``name``; unchanged if the field is in ``IDENTIFIERS``."""
     return value if name in IDENTIFIERS and isinstance(value, str) else masked(value, text)
 
 
@@ -220,7 +220,7 @@ class AttemptRecord:
 
 
 def kept(run: str, known: Mapping[str, int], root: Path | None = None) -> list[Message]:
-    """Return the stored messages of a run whose numbers follow those in ``known``, in order per attempt."""
+    """Return the stored messages of ``run`` with higher numbers than in ``known``, in order for each attempt."""
     messages: list[Message] = []
     with suppress(OSError):
         for path in sorted(folder_of(run, root).iterdir()):
@@ -240,7 +240,9 @@ def _read(path: Path) -> Iterator[Message]:
 
 
 def forget(run: str, root: Path | None = None) -> None:
-    """Delete the stored messages of ``run``, whose journal is complete, and all messages unused for ``KEPT_S``."""
+    """Delete the stored messages of ``run``, and all messages unused for ``KEPT_S``. Call this once the run's journal
+    is complete.
+    """
     folder = folder_of(run, root)
     shutil.rmtree(folder, ignore_errors=True)
     with suppress(OSError):

@@ -24,7 +24,7 @@ from hostwright.common.errors import HostError
 from hostwright.common.secret import Secret
 
 _KEY_BYTES = 32  #: length in bytes of an X25519 key, and of the key derived from it
-_NONCE = bytes(12)  #: A constant nonce is safe, because each key encrypts only one message.
+_NONCE = bytes(12)  #: constant nonce, which is safe because each key encrypts only one message
 _WITHHELD, _EMPTY, _TEXT = "withheld", "empty", "text"
 
 
@@ -67,10 +67,7 @@ class _Sealer(pickle.Pickler):
         self.texts: list[str] = []
 
     def persistent_id(self, value: Any) -> Any:
-        """Return the number that replaces a secret, or a text with a secret.
-
-        A secret that is not needed becomes a fixed mark.
-        """
+        """Replace a secret, or a text with a secret, by a number. A secret that is not needed becomes a fixed mark."""
         if type(value) is str:
             within = self._hidden and any(text in value for text in self._hidden)
             return (_TEXT, self._number(value)) if within else None
@@ -92,7 +89,6 @@ class _Opener(pickle.Unpickler):
         self._texts, self._host = texts, host
 
     def persistent_load(self, number: Any) -> Secret | str:
-        """Return the secret or text that ``number`` replaced in the pickle."""
         if isinstance(number, tuple):
             return self._texts[number[1]]
         if number == _WITHHELD:
@@ -103,8 +99,8 @@ class _Opener(pickle.Unpickler):
 def seal(value: Any, needed: Callable[[Secret], bool], hidden: Iterable[str] = ()) -> tuple[Sealed, tuple[str, ...]]:
     """Return ``value`` with its secrets replaced, and the texts of those secrets for which ``needed`` is true.
 
-    Texts in the value that contain one of the ``hidden`` texts are also replaced. Commands that print secrets run here.
-    Raises ``HostError`` if such a command prints nothing.
+    Texts in the value that contain one of the ``hidden`` texts are also replaced. Commands that print secrets run on
+    this machine. Raises ``HostError`` if such a command prints nothing.
     """
     file = io.BytesIO()
     sealer = _Sealer(file, needed, hidden)
@@ -115,7 +111,7 @@ def seal(value: Any, needed: Callable[[Secret], bool], hidden: Iterable[str] = (
 def opened(sealed: Sealed, texts: tuple[str, ...], host: str) -> Any:
     """Return the value in ``sealed`` with the secrets restored from ``texts``.
 
-    A secret that was not sent raises an error that names ``host`` when it is used.
+    The use of a secret that was not sent raises an error that names ``host``.
     """
     return _Opener(io.BytesIO(zlib.decompress(sealed.body)), texts, host).load()
 
@@ -128,11 +124,13 @@ class Mailbox:
 
     @property
     def address(self) -> bytes:
-        """The public key with which other processes encrypt texts for this one."""
+        """The public key with which other processes encrypt texts for this process."""
         return self._key.public_key().public_bytes_raw()
 
     def read(self, encrypted: bytes) -> tuple[str, ...]:
-        """Decrypt the texts in ``encrypted``. Raises ``ValueError`` if it was modified or is for another key."""
+        """Decrypt the texts in ``encrypted``. Raises ``ValueError`` if ``encrypted`` was modified or is for another
+        key.
+        """
         if not encrypted:
             return ()
         sender, body = encrypted[:_KEY_BYTES], encrypted[_KEY_BYTES:]

@@ -68,7 +68,9 @@ class WorkerSession(WorkerPlugin):
                     attempt.leave()
 
     def run(self, task: Task, key: str) -> None:
-        """Run ``task`` from the claim to the end, in a thread of the worker. ``key`` is its name in the cluster."""
+        """Run ``task`` from the claim to the end, in a thread of the worker. ``key`` is the name of the task in the
+        cluster.
+        """
         attempt = Attempt(self._place, task, key)
         handout = self._enter(attempt)
         try:
@@ -77,7 +79,6 @@ class WorkerSession(WorkerPlugin):
             self._part(attempt)
 
     def _enter(self, attempt: Attempt) -> Handout:
-        """Register an attempt, and return the distributor of files. The first attempt starts that distributor."""
         with self._change:
             if not self._attempts:
                 self._heard_s = now_s()
@@ -91,7 +92,6 @@ class WorkerSession(WorkerPlugin):
             return self._handout
 
     def _part(self, attempt: Attempt) -> None:
-        """Unregister an attempt. The last attempt stops the distributor of files and clears caches."""
         over: Handout | None = None
         with self._change:
             del self._attempts[attempt.id]
@@ -130,7 +130,6 @@ class WorkerSession(WorkerPlugin):
             return self._change.wait_for(lambda: not self._attempts, timeout_s)
 
     def _tell(self, event: Event) -> None:
-        """Report ``event``, an error of this worker's file server, through any current attempt."""
         if isinstance(event, Note):
             event = replace(event, text=f"on the worker {self._place.name}: {event.text}")
         for attempt in self._now()[:1]:
@@ -153,7 +152,6 @@ class WorkerSession(WorkerPlugin):
                 self.empty(LEASE_S)
 
     def _roster(self) -> Roster:
-        """Return the roles and stacks of the run's site. The first call reads them."""
         with self._reading:
             if self._known is None:
                 site, sources = sites.sources(self.brief.site, self._site)
@@ -181,12 +179,14 @@ def hear(session: str, heartbeat: Heartbeat, dask_worker: Worker) -> bool:
 
 
 def kept(run: str, known: Mapping[str, int]) -> list[Message]:
-    """Return this worker's stored messages of the run that follow the ``known`` number of each attempt."""
+    """Return this worker's stored messages of ``run`` with higher numbers than in ``known``."""
     return reporting.kept(run, known)
 
 
 async def leave(run: str, known: Mapping[str, int], dask_worker: Worker) -> list[Message]:
-    """Release the hosts of ``run``, whose own machine died. Return this worker's stored messages as ``kept`` does."""
+    """Release the hosts of ``run`` after the run's own machine died. Return this worker's stored messages as ``kept``
+    does.
+    """
     session = dask_worker.plugins.get(session_name(run))
     if isinstance(session, WorkerSession):
         session.leave()
@@ -195,5 +195,5 @@ async def leave(run: str, known: Mapping[str, int], dask_worker: Worker) -> list
 
 
 def forget(run: str) -> None:
-    """Delete this worker's stored messages of ``run``, whose journal is complete."""
+    """Delete this worker's stored messages of ``run``. Call this once the run's journal is complete."""
     reporting.forget(run)

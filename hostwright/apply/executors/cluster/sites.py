@@ -36,7 +36,7 @@ _PRIVATE_KEY = b"PRIVATE KEY-----"  #: text that every format of private keys co
 
 @dataclass(frozen=True, slots=True)
 class SiteArchive:
-    """A site as one archive. ``beside`` is the number of inventories that have stacks of their own beside them."""
+    """A site as one archive. ``beside`` is the number of inventories with stacks beside them."""
 
     digest: str
     body: bytes = field(repr=False)
@@ -73,7 +73,7 @@ def _same(path: Path, other: Path) -> bool:
 def files_below(places: Iterable[tuple[Path, str]]) -> list[tuple[Path, str]]:
     """Return every file below the directories in ``places`` with its name in the archive, sorted by name.
 
-    Each directory comes with the name of its place in the archive. Links are followed.
+    ``places`` are pairs of a directory and the name of the directory in the archive. Links are followed.
     """
     return sorted(_files(places), key=lambda item: item[1])
 

@@ -43,7 +43,7 @@ class Recorded:
 
 
 def take_over(run: RunSummary, ask: Ask, *, secrets: Iterable[Secret], warn: Callable[[str], None]) -> int:
-    """Make workers release the hosts of ``run``, whose own machine died, and record their work in its journal.
+    """Complete the journal of ``run``, whose own machine died, and make the run's workers release their hosts.
 
     Return the number of new records. Raises ``InputError`` if the run is still in progress, or if another process is
     taking it over.
@@ -63,7 +63,8 @@ def left_behind(address: str, run: str, known: Mapping[str, int]) -> list[Messag
     """Make the workers of a cluster release the hosts of ``run``, whose own machine died.
 
     Return the workers' records that follow the ``known`` number of each attempt. Raises ``InputError`` if the scheduler
-    does not list its workers, and ``InputErrors`` if a worker does not answer, because it may still work on a host.
+    does not list its workers. Raises ``InputErrors`` if a worker does not answer, because that worker may still work on
+    a host.
     """
     with connected(address, f"hostwright-{run}") as client:
         workers = in_time(client.nthreads, ANSWER_S)
@@ -107,8 +108,8 @@ def in_order(
 ) -> list[tuple[str, Event]]:
     """Return the workers' events that a journal lacks, each once, by host, then by attempt.
 
-    Each event has its time. ``known`` is the part of each attempt in the journal; ``ended`` are the hosts whose work
-    ended.
+    Each event is paired with its time. ``known`` is the part of each attempt in the journal; ``ended`` are the hosts
+    whose work ended.
     """
     over = set(ended)
     hosts: dict[str, _Attempts] = {}
@@ -121,7 +122,6 @@ def in_order(
 
 
 def _missing(host: str, attempts: _Attempts, known: Mapping[str, Recorded]) -> list[Message]:
-    """Return those messages about ``host`` that the journal does not contain, in order."""
     last = next((each for each in reversed([*known]) if each in attempts or known[each].host == host), "")
     began = {attempt: told[min(told)].at for attempt, told in attempts.items()}
     later = sorted(set(attempts).difference(known), key=began.__getitem__)

@@ -72,11 +72,11 @@ class Urgency:
 
 
 def remaining(needs: Mapping[str, Sequence[str]], expected_s: Mapping[str, float]) -> dict[str, float]:
-    """Return the remaining seconds at the start of each role, until all roles are done that need it.
+    """Return the seconds from the start of each role until all roles that depend on this role are done.
 
-    They are the role's own seconds, plus those of the longest chain of roles after it. ``needs`` are the roles before
-    each role; names that are not keys count as done. ``expected_s`` are the expected seconds of each role, 0 by
-    default. Raises ``graphlib.CycleError`` for cyclic needs.
+    They are the role's own seconds, plus the seconds of the longest chain of roles that depend on the role. ``needs``
+    are the roles before each role; names that are not keys count as done. ``expected_s`` are the expected seconds of
+    each role, 0 by default. Raises ``graphlib.CycleError`` for cyclic needs.
 
     >>> needs = {"network": (), "chrony": ("network",), "motd": ("network",)}
     >>> remaining(needs, {"network": 2, "chrony": 10, "motd": 1})
@@ -93,7 +93,8 @@ def remaining(needs: Mapping[str, Sequence[str]], expected_s: Mapping[str, float
 
 
 def most_urgent_first(needs: Mapping[str, Sequence[str]], expected_s: Mapping[str, float]) -> tuple[str, ...]:
-    """Return the roles in ``needs``, those with the most remaining seconds first, but each after its needs.
+    """Return the roles in ``needs``, sorted by remaining seconds, the most first. Each role comes after the roles that
+    it needs.
 
     Roles with equal seconds stay in the order of ``needs``.
 
@@ -118,7 +119,7 @@ def remaining_of_steps(
 ) -> dict[str, tuple[float, ...]]:
     """Return the remaining seconds at the start of each step of each role, as ``remaining`` does for roles.
 
-    They are the sum of this step, the later steps of its role, and the longest chain of roles after its role.
+    They are the sum of this step, the later steps of the role, and the longest chain of roles that depend on the role.
     ``steps_s`` are the expected seconds of each step.
 
     >>> remaining_of_steps({"network": (), "chrony": ("network",)}, {"network": (1, 2), "chrony": (10,)})

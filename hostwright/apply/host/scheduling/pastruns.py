@@ -52,7 +52,6 @@ def _past(root: Path, stack: str) -> Mapping[Key, float]:
 
 
 def _newest(root: Path) -> Iterator[Path]:
-    """Yield the directories of ended runs, the newest first. Their names begin with the time."""
     try:
         folders = sorted((entry for entry in runs_dir(root).iterdir() if entry.is_dir()), reverse=True)
     except OSError:
@@ -61,7 +60,6 @@ def _newest(root: Path) -> Iterator[Path]:
 
 
 def _steps(journal: Path, stack: str) -> Iterator[tuple[Key, float]]:
-    """Yield each step in ``journal`` that succeeded on a host with ``stack``, with its duration in seconds."""
     stacks: dict[str, str] = {}
     for line in _lines(journal):
         match parsed(line):

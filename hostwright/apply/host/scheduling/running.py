@@ -37,8 +37,6 @@ def run_in_order(
 
 
 class _Run:
-    """The state of one call of ``run_in_order``. Only ``work`` runs in other threads."""
-
     def __init__(
         self, needs: Mapping[str, Sequence[str]], work: Callable[[str], None], skipped: Callable[[str, str], None]
     ):
@@ -58,7 +56,6 @@ class _Run:
         return self._running > 0 or (self.bug is None and self._order.is_active())
 
     def begin(self) -> None:
-        """Start the work for all names whose needs are done."""
         while self.bug is None and (ready := self._order.get_ready()):
             for name in ready:
                 if failed := next((need for need in self._needs[name] if need in self._lost), ""):

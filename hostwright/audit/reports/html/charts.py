@@ -79,29 +79,29 @@ class PlotArea:
         return (WIDTH - LEFT - RIGHT) / self.days
 
     def x(self, day: date) -> float:
-        """The horizontal position of the left edge of ``day``."""
+        """Return the horizontal position of the left edge of ``day``."""
         return round(LEFT + (day - self.start).days * self.slot, 2)
 
     def y(self, hosts: float) -> float:
-        """The vertical position of the number ``hosts``."""
+        """Return the vertical position for the number ``hosts``."""
         return round(HEIGHT - BOTTOM - hosts * (HEIGHT - TOP - BOTTOM) / self.top, 2)
 
     @classmethod
     def of(cls, days: Sequence[date], most: int) -> PlotArea:
-        """The axes for ``days`` and for up to ``most`` hosts, with at most five marks at round numbers."""
+        """Return the axes for ``days`` and for up to ``most`` hosts, with at most five marks at round numbers."""
         step = next(
             digit * 10**power for power in range(12) for digit in (1, 2, 5) if digit * 10**power * 4 >= max(most, 1)
         )
         return cls(days[0], (days[-1] - days[0]).days + 1, -(-max(most, 1) // step) * step, step)
 
     def day_marks(self) -> tuple[Mark, ...]:
-        """The marks of the horizontal axis: about four days."""
+        """Return the marks of the horizontal axis: about four days."""
         every = max(1, -(-self.days // 4))
         marked = [self.start + timedelta(days=offset) for offset in range(0, self.days, every)]
         return tuple((round(self.x(day) + self.slot / 2, 2), short_day(day)) for day in marked)
 
     def host_marks(self) -> tuple[Mark, ...]:
-        """The marks of the vertical axis: numbers of hosts at steps of ``step``."""
+        """Return the marks of the vertical axis: numbers of hosts at steps of ``step``."""
         return tuple((self.y(hosts), f"{hosts:,}") for hosts in range(0, self.top + 1, self.step))
 
 
@@ -125,12 +125,12 @@ class HistoryChart:
 
 
 def short_day(day: date) -> str:
-    """A day in short form: ``3 Nov``."""
+    """Return ``day`` in short form: ``3 Nov``."""
     return f"{day.day} {day:%b}"
 
 
 def history(trend: Iterable[TrendPoint]) -> HistoryChart:
-    """The charts of the history ``trend``; none if it has only one day."""
+    """Return the charts of the history ``trend``; none if it has only one day."""
     by_day = {day: point for point in trend if (day := day_of(point.day))}
     days = sorted(by_day)
     points = tuple(by_day[day] for day in days)
@@ -147,7 +147,6 @@ def history(trend: Iterable[TrendPoint]) -> HistoryChart:
 
 
 def _states(days: Sequence[date], points: Sequence[TrendPoint]) -> Iterable[Chart]:
-    """A chart of the hosts that are not as desired, with a scale of its own, then a chart of all hosts."""
     bad = tuple(status for status in STATUSES if status != "desired")
     if any(point.counts.get(status, 0) for point in points for status in bad):
         yield _stack("Hosts not as desired", days, points, bad)
@@ -181,7 +180,6 @@ def _hosts(number: int) -> str:
 
 
 def _readings(points: Sequence[TrendPoint]) -> tuple[list[str], list[str]]:
-    """The readings with several values, those that changed most first, and a text for each reading with one value."""
     values: dict[str, dict[str, None]] = {}
     for point in points:
         for reading, hosts_by_value in point.versions.items():
@@ -213,10 +211,6 @@ def _versions(days: Sequence[date], points: Sequence[TrendPoint], reading: str) 
 
 
 def _series(points: Sequence[TrendPoint], reading: str) -> Mapping[str, list[int]]:
-    """For each value of ``reading``, the number of hosts on each day.
-
-    The most common value on the last day comes first. The hosts with rare values are added up.
-    """
     by_day = [point.versions.get(reading, {}) for point in points]
     ever: Counter[str] = Counter()
     for of_day in by_day:
@@ -229,14 +223,12 @@ def _series(points: Sequence[TrendPoint], reading: str) -> Mapping[str, list[int
 
 
 def _steps(ground: PlotArea, days: Sequence[date], hosts: Sequence[int]) -> str:
-    """An SVG path with steps for the numbers ``hosts``. A number is kept until the next day with an audit."""
     path = [f"M{ground.x(days[0])} {ground.y(hosts[0])}"]
     path += [f"H{ground.x(day)}V{ground.y(number)}" for day, number in zip(days[1:], hosts[1:], strict=True)]
     return "".join([*path, f"H{WIDTH - RIGHT}"])
 
 
 def _day(ground: PlotArea, day: date, series: Mapping[str, Sequence[int]], number: int) -> ChartBar:
-    """An invisible bar with the numbers of ``day`` as its tooltip."""
     counts = [
         f"{line(value, 40) or 'nothing'}: {_hosts(hosts[number])}" for value, hosts in series.items() if hosts[number]
     ]

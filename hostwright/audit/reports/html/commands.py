@@ -13,7 +13,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 
 
 def commands(host: HostAudit, options: str) -> list[tuple[str, str]]:
-    """Pairs of a description and a command line for ``host``.
+    """Return pairs of a description and a command line for ``host``.
 
     ``options`` are appended to each command, such as `` --inventory site``.
 
@@ -43,5 +43,5 @@ def _commands(host: HostAudit) -> Iterator[tuple[str, str]]:
 
 
 def locked(notes: Sequence[str]) -> bool:
-    """Whether one of a host's notes reports an operator's lock."""
+    """Return whether one of a host's notes reports an operator's lock."""
     return any(note.startswith("locked") for note in notes)

@@ -34,7 +34,7 @@ class ValueTable:
         self._places: dict[Any, int] = {}
 
     def place(self, value: Any) -> int:
-        """The index of ``value``, which must be hashable. A new value is added to the table."""
+        """Return the index of ``value``, which must be hashable. A new value is added to the table."""
         return self._places.setdefault(value, len(self._places))
 
     @property
@@ -52,7 +52,7 @@ class Details:
         self._shapes, self._rules, self._shared, self._gpu_values = (ValueTable() for _ in range(4))
 
     def of(self, hosts: Sequence[HostAudit]) -> dict[str, Any]:
-        """The data of ``hosts`` and the shared tables, for the script of the HTML page."""
+        """Return the data of ``hosts`` and the shared tables, for the script of the HTML page."""
         described = [self._host(host) for host in hosts]
         return {
             "statuses": {
@@ -86,7 +86,6 @@ class Details:
         return {key: value for key, value in fields.items() if value not in ("", None, [], {})}
 
     def _lists(self, host: HostAudit) -> dict[str, Any]:
-        """The lists of ``host`` (readings, findings, …), each limited in length, and numbers of omitted items."""
         cut: dict[str, int] = {}
 
         def limited(key: str, items: Iterable[T]) -> list[T]:
@@ -124,13 +123,11 @@ class Details:
         ]
 
     def _finding(self, host: HostAudit, finding: Finding) -> list[Any]:
-        """``finding`` as a list: the index of its rule in the table of rules, its evidence, and its start date."""
         texts = (clean(finding.cause), clean(finding.cure), finding.provision, name(finding.link))
         place = self._rules.place((name(finding.rule), name(finding.layer), finding.grave, *texts))
         return [place, _few(finding.evidence), self._since(host, "finding", finding.rule)]
 
     def _gpu(self, gpu: Gpu) -> list[Any]:
-        """``gpu`` as a list: index, address, serial, UUID, indexes of its values (as in ``GPU_COLUMNS``), processes."""
         processes, more = first(gpu.processes, FEW)
         values = ((clean(column.text(gpu)), bool(column.bad(gpu))) for column in GPU_COLUMNS)
         return [
@@ -143,7 +140,6 @@ class Details:
         ]
 
     def _xid(self, event: GpuEvent) -> list[Any]:
-        """``event`` as a list: number, GPU, last time, log line, count, index of its meaning and recommendation."""
         advice = self._shared.place((clean(event.meaning), clean(event.asks)))
         return [
             event.number,
@@ -160,7 +156,7 @@ class Details:
 
 
 def details(audit: FleetAudit, hosts: Sequence[HostAudit], ages: Ages, options: str) -> Mapping[str, Any]:
-    """The data of an HTML page that lists ``hosts`` in this order.
+    """Return the data of an HTML page that lists ``hosts`` in this order.
 
     ``options`` are appended to the commands on the page.
     """

@@ -71,7 +71,9 @@ def render_html(
 
 
 def policy(style: str, script: str) -> str:
-    """The Content-Security-Policy that allows only the given style and script, and no other content or request."""
+    """Return the Content-Security-Policy that allows only the given style and script, and no other content
+    or request.
+    """
     return (
         f"default-src 'none'; style-src '{digest(style)}'; script-src '{digest(script)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
@@ -79,12 +81,12 @@ def policy(style: str, script: str) -> str:
 
 
 def digest(text: str) -> str:
-    """The hash of ``text`` in the syntax of Content-Security-Policy."""
+    """Return the hash of ``text`` in the syntax of Content-Security-Policy."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def environment_of(folder: Path) -> Environment:
-    """The Jinja environment for the templates in ``folder``: values are escaped, undefined names are errors."""
+    """Return the Jinja environment for the templates in ``folder``: values are escaped, undefined names are errors."""
     return Environment(
         loader=FileSystemLoader(folder),
         undefined=StrictUndefined,
@@ -103,7 +105,9 @@ def _environment() -> Environment:
 
 
 def joined(files: Sequence[str]) -> str:
-    """The contents of ``files`` as one text. Lines end with a line feed, as in the hashes that browsers compute."""
+    """Return the contents of ``files`` as one text. Lines end with a line feed, as in the hashes that
+    browsers compute.
+    """
     texts = ((PAGE / file).read_text("utf-8") for file in files)
     return "\n".join(text.replace("\r\n", "\n") for text in texts)
 

@@ -95,12 +95,12 @@ def _place(host: HostAudit) -> tuple[int, int, bool, list[tuple[int, str]]]:
 
 
 def _natural(host: HostAudit) -> list[tuple[int, str]]:
-    """Sort key for host names that puts ``gpu9`` before ``gpu10``."""
+    """Return a sort key for host names that puts ``gpu9`` before ``gpu10``."""
     return [(int(part), "") if _NUMBER.fullmatch(part) else (0, part) for part in _NUMBER.split(host.host)]
 
 
 def matrix(audit: FleetAudit, hosts: Sequence[HostAudit], ages: Ages) -> list[MatrixRow | FoldedRow]:
-    """The rows of the matrix. ``hosts`` are the hosts of the audit in the order of the page."""
+    """Return the rows of the matrix. ``hosts`` are the hosts of the audit in the order of the page."""
     mixed = have_several_stacks(hosts)
     layers = audit.layers
     alike: dict[tuple[object, ...], list[MatrixRow]] = {}
@@ -111,10 +111,6 @@ def matrix(audit: FleetAudit, hosts: Sequence[HostAudit], ages: Ages) -> list[Ma
 
 
 def _likeness(row: MatrixRow, host: HostAudit, index: int) -> tuple[object, ...]:
-    """A key that is equal for hosts that share one row.
-
-    Such hosts have no findings and no notes, and all their layers are as desired. Any other host has its own key.
-    """
     statuses = tuple(cell.status for cell in row.cells)
     calm = {"desired", "absent"}.issuperset(statuses) and host.status == "desired"
     return ("calm", row.stack, statuses) if calm and not (host.findings or host.notes) else (index,)
@@ -147,7 +143,6 @@ def _cell(layer: str, status: CellStatus) -> Cell:
 
 
 def _what(host: HostAudit) -> str:
-    """The first problem of ``host`` as text, and the number of its further problems."""
     if host.sentence:
         return line(host.sentence)
     remarks = [finding.rule for finding in sorted(host.findings, key=lambda finding: not finding.grave)]
@@ -160,7 +155,7 @@ def _what(host: HostAudit) -> str:
 
 
 def tiles(hosts: Sequence[HostAudit]) -> list[Tile]:
-    """One tile for each status. Only the rare status ``differs`` has no tile if no host has it."""
+    """Return one tile for each status. Only the rare status ``differs`` has no tile if no host has it."""
     counts = Counter(host.status for host in hosts)
     warned = sum(_warned(host) for host in hosts)
     row, start = [], 0.0
@@ -180,9 +175,9 @@ def _warned(host: HostAudit) -> bool:
 
 
 def met(hosts: Iterable[HostAudit]) -> list[tuple[str, bool, int]]:
-    """The known failures found on ``hosts``, grave and frequent ones first.
+    """Return the known failures found on ``hosts``, grave and frequent ones first.
 
-    Each has the name of its rule, whether it is grave, and the number of hosts.
+    Each entry has the name of the rule, whether the failure is grave, and the number of hosts.
     """
     counts = Counter(
         (finding.rule, finding.grave)
@@ -204,14 +199,14 @@ class MetFailure:
     cure: str
     provision: bool
     link: str
-    seen: str  #: how the failure is recognised on a host
+    seen: str  #: description of the symptom on a host
     source: str
     hosts: tuple[tuple[int, str], ...]
     more: int
 
 
 def failures(hosts: Sequence[HostAudit], rules: Mapping[str, FailureRule]) -> list[MetFailure]:
-    """The known failures found on ``hosts``, grave and frequent ones first.
+    """Return the known failures found on ``hosts``, grave and frequent ones first.
 
     ``hosts`` are in the order of the page.
     """

@@ -46,7 +46,7 @@ class Comparison:
 
 
 def comparisons(spreads: Iterable[ValueSpread], order: Sequence[str]) -> list[Comparison]:
-    """The readings that have different values on different hosts.
+    """Return the readings that have different values on different hosts.
 
     Readings with a majority and few outliers come first, since these are the likeliest mistakes.
     """
@@ -59,9 +59,9 @@ def comparisons(spreads: Iterable[ValueSpread], order: Sequence[str]) -> list[Co
 
 
 def alike(spreads: Iterable[ValueSpread]) -> list[tuple[str, str, str, int]]:
-    """The readings with the same value on all hosts.
+    """Return the readings with the same value on all hosts.
 
-    Each has its name, the property ``among`` of the hosts, the value, and the number of hosts.
+    Each entry has the name of the reading, the property ``among`` of the hosts, the value, and the number of hosts.
     """
     return [
         (f"{name(spread.layer)} {name(spread.name)}", name(spread.among), line(value) or "nothing", len(hosts))
@@ -89,5 +89,4 @@ def _comparison(spread: ValueSpread, places: Mapping[str, int]) -> Comparison:
 
 
 def _openable(hosts: Sequence[str], places: Mapping[str, int]) -> tuple[tuple[int, str], ...]:
-    """The names of ``hosts``, each with its index in ``places``; empty if there are more than ``BUTTONS`` hosts."""
     return tuple((places[host], name(host)) for host in hosts if host in places) if len(hosts) <= BUTTONS else ()

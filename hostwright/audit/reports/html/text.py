@@ -28,7 +28,7 @@ _MARKUP = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 @lru_cache(maxsize=20_000)
 def clean(text: str, most: int = TEXT_CHARACTERS) -> str:
-    """Return ``text`` without control characters. If it is longer than ``most``, it is truncated with a remark."""
+    """Return ``text`` without control characters. A text longer than ``most`` is truncated with a remark."""
     if len(text) <= most:
         return _printable(text)
     return f"{_printable(text[:most])} … cut ({len(text):,} characters)"
@@ -62,20 +62,20 @@ def embedded(value: object) -> str:
 
 
 def folded(names: Sequence[str]) -> str:
-    """Host ``names`` in short form: ``gpu[01-03],login1``. Names with special characters are written in full."""
+    """Return host ``names`` in short form: ``gpu[01-03],login1``. Names with special characters are written in full."""
     if all(_PLAIN_NAME.fullmatch(host) for host in names):
         return fold(names)
     return ", ".join(map(name, names))
 
 
 def first(items: Iterable[T], most: int) -> tuple[list[T], int]:
-    """The first ``most`` of ``items``, and the number of further items."""
+    """Return the first ``most`` of ``items``, and the number of further items."""
     listed = list(items)
     return listed[:most], max(0, len(listed) - most)
 
 
 def moment(iso: str) -> str:
-    """An ISO 8601 time as ``2026-11-21 10:00 UTC``; an invalid time is returned unchanged."""
+    """Return an ISO 8601 time as ``2026-11-21 10:00 UTC``; an invalid time is returned unchanged."""
     try:
         at = datetime.fromisoformat(iso)
     except ValueError:
@@ -88,7 +88,7 @@ def moment(iso: str) -> str:
 
 
 def day_of(iso: str) -> date | None:
-    """The day of an ISO 8601 date in the history; ``None`` if it is invalid."""
+    """Return the day of an ISO 8601 date in the history; ``None`` if it is invalid."""
     try:
         return date.fromisoformat(iso)
     except ValueError:

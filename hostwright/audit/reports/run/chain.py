@@ -38,7 +38,7 @@ class ChainLink:
 
 
 def chain_of(spans: Sequence[RunSpan], needs: Mapping[str, Iterable[str]]) -> tuple[ChainLink, ...]:
-    """The critical path of one host, from its first part to its last; empty if nothing took time.
+    """Return the critical path of one host, from its first part to its last; empty if nothing took time.
 
     ``spans`` are all spans of the host. ``needs`` has the layers for which each layer had to wait.
     """
@@ -56,7 +56,6 @@ def chain_of(spans: Sequence[RunSpan], needs: Mapping[str, Iterable[str]]) -> tu
 
 
 def _last(span: RunSpan) -> tuple[RunSpan, int]:
-    """``span`` and the index of its last step (0 if it has no steps)."""
     return span, max(0, len(span.steps) - 1)
 
 
@@ -72,10 +71,6 @@ def _link(span: RunSpan, number: int) -> ChainLink:
 def _before(
     span: RunSpan, number: int, spans: Sequence[RunSpan], needs: Mapping[str, Iterable[str]]
 ) -> tuple[RunSpan, int] | None:
-    """The span and the step after which the step ``number`` of ``span`` could begin.
-
-    ``None`` if it began at the start of the run.
-    """
     if span.steps and span.steps[number].waited_s >= WAITED_S:
         step = span.steps[number]
         return _holder(span, step, spans) or _earlier(span, number, spans, needs)
@@ -98,7 +93,6 @@ def _earlier(
 
 
 def _matters(other: RunSpan, span: RunSpan, needed: frozenset[str]) -> bool:
-    """Whether ``span`` had to wait for the end of ``other``. ``needed`` are the layers that its layer needs."""
     if other.kind == "reboot" or span.kind == "reboot":
         return True
     if other.kind == "sent":
@@ -107,10 +101,6 @@ def _matters(other: RunSpan, span: RunSpan, needed: frozenset[str]) -> bool:
 
 
 def _holder(span: RunSpan, waits: Stretch, spans: Sequence[RunSpan]) -> tuple[RunSpan, int] | None:
-    """The step of another layer that held the lock for which the step ``waits`` of ``span`` waited.
-
-    ``None`` if no step fits.
-    """
     free_s = waits.began_s + waits.waited_s
     near = [
         (abs(step.end_s - free_s), other, number)
@@ -123,7 +113,6 @@ def _holder(span: RunSpan, waits: Stretch, spans: Sequence[RunSpan]) -> tuple[Ru
 
 
 def _joined(links: Iterable[ChainLink]) -> tuple[ChainLink, ...]:
-    """Combine consecutive parts of the critical path that are steps of the same span."""
     joined: list[ChainLink] = []
     for link in links:
         if joined and joined[-1].span is link.span and link.steps:

@@ -53,7 +53,9 @@ STEPS_OF_LINK = 6  #: maximum number of steps to list for one part of the critic
 
 @dataclass(frozen=True, slots=True)
 class LayerCell:
-    """The result of one layer of a host in a run. If several jobs changed it, their times are added up."""
+    """The result of one layer of a host in a run. If several jobs changed the layer, the times of the jobs are added
+    up.
+    """
 
     status: str  #: CSS class for the status
     sign: str
@@ -62,7 +64,9 @@ class LayerCell:
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """One row of the page: a host, or several hosts with the same result. ``cells`` are those of the slowest host."""
+    """One row of the page: a host, or several hosts with the same result. ``cells`` are the cells of the
+    slowest host.
+    """
 
     anchor: str  #: HTML anchor of the host's steps
     title: str
@@ -124,7 +128,7 @@ def render_run(summary: RunSummary, run: RecordedRun) -> str:
 
 
 def shown_result(result: str) -> str:
-    """The text for ``result``, a host's result in a run. In a damaged record, it may be any text."""
+    """Return the text for ``result``, a host's result in a run. In a damaged record, ``result`` may be any text."""
     return SHOWN_RESULTS.get(result, name(result))
 
 
@@ -148,7 +152,6 @@ def _head(summary: RunSummary, run: RecordedRun) -> list[tuple[str, str]]:
 
 
 def _rows(hosts: Sequence[HostRun], layers: Sequence[str]) -> Iterator[RunRow]:
-    """The rows of the page for ``hosts``, in order. Three or more hosts with the same result share a row."""
     alike: dict[object, list[tuple[str, HostRun]]] = {}
     for number, host in enumerate(hosts, start=1):
         cells = tuple(cell and cell.status for cell in _cells(host, layers))
@@ -171,7 +174,6 @@ def _host_row(
 
 
 def _slowest(row: RunRow, lanes: Sequence[Lanes]) -> Lanes | None:
-    """Of the hosts in ``row``, the timeline of the one that finished last; ``None`` if nothing took time on them."""
     names = {host.host for _, host in row.hosts}
     return max((lane for lane in lanes if lane.key in names), key=lambda lane: lane.end_s, default=None)
 
@@ -207,13 +209,15 @@ def _times(hosts: Iterable[HostRun], layers: Sequence[str]) -> Iterator[LayerTim
 
 
 def steps_of(host_run: HostRun) -> tuple[list[tuple[str, StepResult]], int]:
-    """The first ``STEPS`` steps on a host with their layers, failed steps first, and the number of further steps."""
+    """Return the first ``STEPS`` steps on a host with their layers, failed steps first, and the number of further
+    steps.
+    """
     steps = [(name(role.role), step) for role in host_run.roles for step in role.steps]
     return first(sorted(steps, key=lambda one: one[1].status == 0), STEPS)
 
 
 def of_link(link: ChainLink) -> str:
-    """The text for ``link``, a part of the critical path: its steps, or a description if it has no steps."""
+    """Return the text for ``link``, a part of the critical path: its steps, or a description if it has no steps."""
     if not link.steps:
         return line(link.span.detail)
     steps = tuple(dict.fromkeys(link.steps))
@@ -222,7 +226,7 @@ def of_link(link: ChainLink) -> str:
 
 
 def output(step: StepResult) -> str:
-    """The end of the output of ``step``; empty if the step succeeded."""
+    """Return the end of the output of ``step``; empty if the step succeeded."""
     if step.status == 0:
         return ""
     text = step.output.strip()
@@ -232,7 +236,7 @@ def output(step: StepResult) -> str:
 
 
 def record_line(record: Mapping[str, Any]) -> str:
-    """A text for ``record``, which belongs to a run, and is neither a plan nor a job."""
+    """Return a text for ``record``, which belongs to a run, and is neither a plan nor a job."""
     words = [str(record[key]) for key in ("what", "why", "text", "reason", "phase") if record.get(key)]
     findings = record.get("findings")
     words += [

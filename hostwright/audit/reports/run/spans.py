@@ -35,7 +35,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class RunSpan:
-    """One activity that took time on a host. ``role`` is the layer to which it belongs, or empty."""
+    """One activity that took time on a host. ``role`` is the layer of the activity, or empty."""
 
     kind: Kind
     what: str
@@ -52,13 +52,15 @@ class RunSpan:
 
 
 def spans_of(host_run: HostRun, whole_s: float) -> list[RunSpan]:
-    """All activities that took time on a host in a run of ``whole_s`` seconds, by start time."""
+    """Return all activities that took time on a host in a run of ``whole_s`` seconds, by start time."""
     others = (span for record in host_run.said if (span := _of_record(record)))
     return sorted([*(_of_role(role, whole_s) for role in host_run.roles), *others], key=lambda span: span.began_s)
 
 
 def needs_of(host_run: HostRun) -> dict[str, frozenset[str]]:
-    """Layer → layers for which it had to wait on this host, according to the recorded plans."""
+    """Return layer → other layers that had to end before this layer could begin on the host, according to the recorded
+    plans.
+    """
     needs: dict[str, frozenset[str]] = {}
     for plan in host_run.plans:
         roles = plan.get("roles")
@@ -93,10 +95,6 @@ def _steps(role: RoleRun, began_s: float) -> Iterator[Stretch]:
 
 
 def _of_record(record: Mapping[str, Any]) -> RunSpan | None:
-    """Convert ``record``, which is neither a plan nor a job, to a span.
-
-    ``None`` if the record has another kind than those in ``_OTHERS``, or no duration.
-    """
     kind = _OTHERS.get(str(record["kind"]))
     seconds, at = number(record, "seconds"), number(record, "t")
     if kind is None or seconds <= 0:
@@ -110,7 +108,7 @@ def _of_record(record: Mapping[str, Any]) -> RunSpan | None:
 
 
 def sources_of(record: Mapping[str, Any]) -> str:
-    """The sources of the transferred file in ``record``: ``, from gpu03 and from this machine``.
+    """Return the sources of the transferred file in ``record``: ``, from gpu03 and from this machine``.
 
     The source of the largest part comes first. Empty if the record has no sources.
     """
@@ -123,6 +121,6 @@ def sources_of(record: Mapping[str, Any]) -> str:
 
 
 def number(record: Mapping[str, Any], field: str) -> float:
-    """The number in ``field`` of ``record``; 0 if the field is missing or not a number."""
+    """Return the number in ``field`` of ``record``; 0 if the field is missing or not a number."""
     value = record.get(field)
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else 0.0

@@ -1,4 +1,4 @@
-"""The timeline of a run: which layer of which host was changed when. All functions are pure.
+"""The timeline of a run: the times at which each layer of each host was changed. All functions are pure.
 
 Times are in seconds after the start of the run. Positions and widths are percentages of the run's duration.
 """
@@ -26,7 +26,7 @@ _STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400
 class Piece:
     """One activity on a host, as a bar of the timeline.
 
-    ``title`` is the full text; ``label`` is the text in the bar, and empty if it does not fit.
+    ``title`` is the full text; ``label`` is the text in the bar, and empty if no text fits.
     """
 
     kind: Kind
@@ -63,16 +63,16 @@ class Lanes:
 
 
 def timeline(hosts: Iterable[HostRun], whole_s: float) -> list[Lanes]:
-    """The timelines of the hosts on which something took time, sorted by start time."""
+    """Return the timelines of the hosts on which something took time, sorted by start time."""
     spans = [(host, spans_of(host, whole_s)) for host in hosts]
     begun = sorted((row for row in spans if row[1]), key=lambda row: row[1][0].began_s)
     return [_row(host, some, whole_s) for host, some in begun]
 
 
 def whole_time(hosts: Iterable[HostRun], duration_s: float | None) -> float:
-    """The duration of a run in seconds, at least 0.1.
+    """Return the duration of a run in seconds, at least 0.1.
 
-    For a run without a recorded end, it is the time of the last record.
+    For a run without a recorded end, the time of the last record is used.
     """
     ends = (role.began_s + role.duration_s for host in hosts for role in host.roles)
     records_s = (number(record, "t") for host in hosts for record in host.said)
@@ -80,7 +80,7 @@ def whole_time(hosts: Iterable[HostRun], duration_s: float | None) -> float:
 
 
 def ticks(whole_s: float) -> list[tuple[float, str]]:
-    """The marks of the time axis of a run of ``whole_s`` seconds, as pairs of position and label."""
+    """Return the marks of the time axis of a run of ``whole_s`` seconds, as pairs of position and label."""
     step = next((step for step in _STEPS_S if whole_s / step <= MOST_TICKS), _STEPS_S[-1])
     return [(100 * at / whole_s, _mark(at)) for at in _until(step, whole_s)]
 
@@ -127,7 +127,6 @@ def _waited(seconds: float) -> str:
 
 
 def _lanes(spans: Sequence[RunSpan]) -> list[int]:
-    """For each of ``spans``, the number of the row in which it is drawn: the first row that is free at its start."""
     ends: list[float] = []
     lanes = []
     for span in spans:

@@ -88,9 +88,6 @@ def script(shell: str) -> str:
 def _state(
     before: Sequence[str], verbs: Mapping[str, ParserContext], core: ParserContext
 ) -> tuple[ParserContext | None, Argument | None, Argument | None]:
-    """Return the verb in the words ``before``, the option that lacks its value, and the next missing positional
-    argument.
-    """
     verb: ParserContext | None = None
     waiting: Argument | None = None
     needed: list[Argument] = []
@@ -110,7 +107,6 @@ def _state(
 
 
 def _values(option: str, last: str, before: Sequence[str]) -> list[str]:
-    """Return the values of ``option`` that complete ``last``; empty if the value is a file or free text."""
     done, comma, part = last.rpartition(",") if option in _LISTS else ("", "", last)
     sign = part[:1] if part[:1] in {"hosts": _SIGNS, "roles": "!"}.get(option, "") else ""
     taken = set(done.split(","))

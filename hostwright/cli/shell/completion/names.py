@@ -111,9 +111,6 @@ def _make(folder: Path) -> None:
 
 
 def _files(source: Path) -> Iterator[Path]:
-    """Yield the files below ``source`` that define hosts, and their folders, whose times show added and
-    removed files.
-    """
     if source.is_file():
         yield source
         return
@@ -124,9 +121,8 @@ def _files(source: Path) -> Iterator[Path]:
 
 
 def _changed_since(sources: Iterable[Path], at: float) -> bool:
-    """Return whether an inventory file is newer than the time ``at``.
-
-    ``False`` if a file is a program or configures a plugin, because completion must not run these.
+    """Return whether an inventory file is newer than the time ``at``. ``False`` if a file is a program or configures a
+    plugin, because completion must not run these.
     """
     files = [file for source in sources for file in _files(source)]
     try:

@@ -22,9 +22,7 @@ class _Beside(MetaPathFinder):
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Find the module ``name`` in the site's directory. Raises ``ImportError`` if other users can write
-        its file.
-        """
+        """Find the module ``name``. Raises ``ImportError`` if other users can write the module's file."""
         spec = PathFinder.find_spec(name, [str(self._root)], target) if path is None else None
         place = spec and spec.origin
         if place and not in_named_site(self._root) and (fault := fault_of(Path(place))):

@@ -22,7 +22,9 @@ _LARGEST = 1 << 20  #: maximum size in bytes of a parsed file. A larger file wou
 
 
 def verbs_in(file: Path, module: str) -> Collection:
-    """Return the verbs that ``file`` defines; none if it is unreadable. ``module`` becomes their module name."""
+    """Return the verbs that ``file`` defines; none if the file is unreadable. ``module`` becomes the module name of the
+    verbs.
+    """
     try:
         with file.open("rb") as opened:
             body = ast.parse(opened.read(_LARGEST)).body
@@ -45,14 +47,11 @@ def _decorator(node: ast.FunctionDef) -> ast.expr | None:
 
 
 def _name(node: ast.expr) -> str:
-    """Return the last part of the dotted name ``node``; for a call, of the name of the called function."""
     named = node.func if isinstance(node, ast.Call) else node
     return str(named.attr if isinstance(named, ast.Attribute) else getattr(named, "id", ""))
 
 
 def _task(node: ast.FunctionDef, decorator: ast.expr, module: str) -> Task[Any]:
-    """Return a task with the name, help texts and options of the parsed function ``node``. The task does nothing."""
-
     def body(*_: Any, **__: Any) -> None: ...
 
     body.__name__, body.__module__, body.__doc__ = node.name, module, ast.get_docstring(node)
@@ -83,7 +82,6 @@ def _parameters(arguments: ast.arguments) -> Iterator[Parameter]:
 
 
 def _collection(node: ast.expr, known: dict[str, Task[Any] | Collection]) -> Collection | None:
-    """Return the collection of a parsed ``Collection("name", verb, other=verb, …)``, without parts from other files."""
     if not isinstance(node, ast.Call) or _name(node) != "Collection":
         return None
     made = Collection(*(name for each in node.args[:1] if isinstance(name := _literal(each), str)))

@@ -117,10 +117,6 @@ def variables(roles: Iterable[Role]) -> Schema:
 
 
 def _mapping(fields: Schema, *, strict: bool) -> Schema:
-    """Return the schema of a mapping with the variables ``fields`` of one role.
-
-    Unless ``strict``, a mapping without any of these variables is valid.
-    """
     closed: Schema = {"type": ["object", "null"], "properties": fields, "additionalProperties": False}
     if strict or not fields:
         return closed if strict else {}
@@ -129,10 +125,6 @@ def _mapping(fields: Schema, *, strict: bool) -> Schema:
 
 
 def _fields(role: str, cls: type, definitions: Schema) -> Schema:
-    """Return variable → schema with description, for the variables ``cls`` of ``role``.
-
-    Schemas of nested types are added to ``definitions``.
-    """
     template = f"#/$defs/{role}.{{model}}"
     whole = TypeAdapter(cls).json_schema(ref_template=template)
     definitions |= {f"{role}.{name}": _loose(inner) for name, inner in whole.pop("$defs", {}).items()}
@@ -146,10 +138,7 @@ def _fields(role: str, cls: type, definitions: Schema) -> Schema:
 
 
 def _loose(schema: Any, *, inside: bool = False) -> Any:
-    """Return pydantic's ``schema``, extended to templates and to texts that pydantic converts.
-
-    Unknown keys are rejected.
-    """
+    """Extend pydantic's ``schema`` to templates and to texts that pydantic converts. Unknown keys are rejected."""
     if isinstance(schema, list):
         return [_loose(each, inside=True) for each in schema]
     if not isinstance(schema, dict):
@@ -202,7 +191,6 @@ def stack(roles: Iterable[Role]) -> Schema:
 
 
 def _closed(schema: Any) -> Any:
-    """Return ``schema`` with one change: a mapping with key patterns rejects all other keys."""
     if isinstance(schema, list):
         return [_closed(each) for each in schema]
     if not isinstance(schema, dict):
@@ -212,7 +200,6 @@ def _closed(schema: Any) -> Any:
 
 
 def _part(schema: Any) -> Any:
-    """Return ``schema`` for a file that extends another: no key is required, and an entry of a mapping may be null."""
     if isinstance(schema, list):
         return [_part(each) for each in schema]
     if not isinstance(schema, dict):

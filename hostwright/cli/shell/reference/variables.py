@@ -116,7 +116,6 @@ def _parts(roles: tuple[Role, ...]) -> Iterator[str]:
 
 
 def _role(role: Role) -> str:
-    """Return the page's section for ``role``: purpose, variables, and fields of entries in mappings."""
     sentence = (inspect.getdoc(role.function) or "").partition("\n")[0]
     parts = [f"### `{role.name}`\n", f"{markdown(sentence)}\n", _fields(role.variables, f"{role.name}_")]
     for name, hint in typing.get_type_hints(role.variables).items():
@@ -140,7 +139,6 @@ def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 
 
 def _kind(hint: Any) -> str:
-    """Describe the type of a variable in words, such as ``list of text``."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if hint in _KINDS:
         return _KINDS[hint]
@@ -154,7 +152,6 @@ def _kind(hint: Any) -> str:
 
 
 def _default(field: dataclasses.Field[Any]) -> str:
-    """Return the default of a variable as YAML; empty if the variable has no default or an empty one."""
     value = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
     if value is dataclasses.MISSING or value is None or value == "" or dataclasses.is_dataclass(value):
         return ""

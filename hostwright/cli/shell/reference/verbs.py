@@ -41,7 +41,6 @@ class _Verb:
 
     @property
     def options(self) -> list[tuple[str, str]]:
-        """Each option as the operator types it, with its help text. Positional arguments are omitted."""
         return [(_written(one), one.help or "") for one in _arguments(self.context) if one.name not in self.words]
 
     @property
@@ -93,12 +92,10 @@ def _section(verb: _Verb, shared: Mapping[str, str]) -> str:
 
 
 def _arguments(context: ParserContext) -> list[Argument]:
-    """Return each option of a verb once; Invoke's ``args`` has one entry for each name of an option."""
     return sorted({id(one): one for one in context.args.values()}.values(), key=lambda one: one.name or "")
 
 
 def _written(argument: Argument) -> str:
-    """Return an option as the page prints it: ``--max-fail VALUE``, ``--json``."""
     value = " VALUE" if argument.takes_value else ""
     return f"--{(argument.name or '').strip('_').replace('_', '-')}{value}"
 

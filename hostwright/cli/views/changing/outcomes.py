@@ -66,8 +66,8 @@ def show_plans(
 ) -> None:
     """Print the plans, which show how hosts differ from the desired state. Equal plans are printed once.
 
-    The last lines are the totals and the command ``then``, which applies the plans. ``saved`` is the file with the
-    saved plans. ``store`` has the files to send to hosts, and thus their sizes. ``brief`` omits details.
+    The last lines are the totals and the command ``then``, which applies the plans. ``store`` has the files to send to
+    hosts, and thus their sizes.
     """
     if as_json:
         plans = [plan.to_json() for plan in results.values]
@@ -89,7 +89,6 @@ def show_plans(
 
 
 def _altogether(targets: Sequence[TargetHost], results: Results[HostPlan], store: Store | None) -> str:
-    """Return the totals of all plans: ``2 hosts: 42 changes in 7 layers, no reboot, up to 4.1 GB to send``."""
     plans = [planned.plan for planned in results.values if not planned.plan.empty]
     of_host = {target.name: target for target in targets}
     head = count(len(results.values) + len(results.errors), "host")
@@ -120,10 +119,6 @@ def _altogether(targets: Sequence[TargetHost], results: Results[HostPlan], store
 
 
 def _to_send(plans: Iterable[tuple[TargetHost, Plan]], store: Store | None) -> str:
-    """Return the amount of data to send: ``up to 4.1 GB and 57 files of unknown size to send``; empty for no data.
-
-    A size is unknown if the stack has no size for the file, and the file is not in ``store``.
-    """
     files = [artifact for target, plan in plans for artifact in _sent(target, plan)]
     sizes = [store.size_of(artifact) if store else artifact.size or 0 for artifact in files]
     unknown = len({artifact.file for artifact, size in zip(files, sizes, strict=True) if not size})
@@ -133,7 +128,6 @@ def _to_send(plans: Iterable[tuple[TargetHost, Plan]], store: Store | None) -> s
 
 
 def _sent(target: TargetHost, plan: Plan) -> list[Artifact]:
-    """Return the files that ``plan`` may send from this machine, without those that the host downloads itself."""
     artifacts, direct = target.desired.stack.artifacts, target.host.get(ARTIFACTS) == DIRECT
     wanted = [artifacts[name] for name in plan.artifacts if name in artifacts]
     return [artifact for artifact in wanted if not (direct and artifact.urls)]
@@ -148,8 +142,8 @@ def show_outcomes(
     took_s: float = 0.0,
     as_json: bool,
 ) -> None:
-    """Print the result of ``verb`` for each host, which took ``took_s`` seconds. ``proved``: include
-    results of proofs.
+    """Print the result of ``verb`` for each host. The run took ``took_s`` seconds. With ``proved``, include results of
+    proofs.
     """
     from hostwright.apply.run import again
 
@@ -209,7 +203,7 @@ def _document(run: str, results: Results[Outcome], *, proved: bool) -> dict[str,
 
 
 def show_no_way_back(ways: Results[WayBack], targets: Sequence[TargetHost], to: str, *, as_json: bool) -> int:
-    """Print which hosts cannot be rolled back, so that no host is rolled back. Returns the exit status.
+    """Print which hosts cannot be rolled back, so that no host is rolled back. Return the exit status.
 
     ``to`` is the requested release.
     """
@@ -236,7 +230,6 @@ def intents(ways: Sequence[WayBack]) -> Iterator[str]:
 
 
 def _afterwards(way: WayBack) -> str:
-    """Describe the difference between a rolled-back stack and the inventory's stack, and the effect on later runs."""
     back, now = way.back.stack, way.now.stack
     if back.digest() == now.digest():
         return "The inventory names the same stack"
@@ -257,8 +250,7 @@ def summary(
 ) -> Group:
     """Return the results of a run: a line per group of hosts with equal results, failures last, and a line per layer.
 
-    A long list of names is replaced by the number of hosts. ``proved``: count proofs, too. ``shown`` maps results to
-    printed words.
+    With ``proved``, proofs are counted, too. ``shown`` maps results to printed words.
     """
     table = Table(box=None, pad_edge=False, header_style="dim")
     for column in ("host", "result", *(["proofs"] if proved else [])):
@@ -305,7 +297,6 @@ def _layers(outcomes: Sequence[Outcome]) -> Table:
 
 
 def _proofs(acceptance: Iterable[Acceptance]) -> Text:
-    """Return the number of proofs with each outcome: ``1 failed, 3 passed``."""
     number = Counter(one.outcome for one in acceptance)
     if not number:
         return Text("not proved", style="yellow")

@@ -37,7 +37,7 @@ def folded_plans(host_plans: Iterable[HostPlan], *, brief: bool = False) -> Iter
 
 
 def reads(host_plan: HostPlan, *, brief: bool = False) -> tuple[str, ...]:
-    """Return the lines of a plan without its host's name. They are equal for hosts with equal plans."""
+    """Return the lines of a plan without its host's name. The lines are equal for hosts with equal plans."""
     return tuple(line.plain for line in _plan_lines(host_plan, (), brief=brief))
 
 
@@ -76,7 +76,6 @@ def _show_role(role: RolePlan) -> Iterable[Text]:
 
 
 def _towards(plan: Plan) -> str:
-    """Return `` to STACK`` for a plan with changes, `` of STACK`` for a plan that only removes, else an empty text."""
     kinds = tally((planned.kind, planned.want) for planned in plan.changes)
     return f" to {plan.stack}" if "change" in kinds else f" of {plan.stack}" if "removal" in kinds else ""
 

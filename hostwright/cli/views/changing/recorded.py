@@ -30,7 +30,6 @@ def show_in_short(out: Console, summary: RunSummary, run: RecordedRun) -> None:
 
 
 def _hosts(hosts: Iterable[HostRun]) -> Iterator[Text]:
-    """Yield a paragraph for each group of hosts with equal results, failed hosts last."""
     alike: dict[object, list[HostRun]] = {}
     for host in sorted(hosts, key=lambda host: host.result in BAD):
         alike.setdefault(_happened(host), []).append(host)
@@ -46,7 +45,6 @@ def _hosts(hosts: Iterable[HostRun]) -> Iterator[Text]:
 
 
 def _happened(host_run: HostRun) -> object:
-    """Return a key that is equal for two hosts if a run ended equally on both, apart from times."""
     failed = [(role.role, role.status, [(step.what, step.output) for step in _bad(role)]) for role in host_run.roles]
     return host_run.result, host_run.sentence, repr(failed), repr([*_causes(host_run)]), repr([*_unexplained(host_run)])
 
@@ -56,7 +54,6 @@ def _bad(role: RoleRun) -> list[Any]:
 
 
 def _layers(same: Sequence[HostRun]) -> Iterator[Text]:
-    """Yield a line for all changed layers, with steps and longest durations, then lines for each failed layer."""
     good: dict[str, list[RoleRun]] = {}
     for role in (role for host in same for role in host.roles if role.status == 0 and role.steps):
         good.setdefault(role.role, []).append(role)

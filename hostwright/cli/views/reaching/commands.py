@@ -58,7 +58,9 @@ def show_commands(
     took_s: float = 0.0,
     as_json: bool,
 ) -> None:
-    """Print the command's results after ``took_s`` seconds, failures last, then the totals and recommended commands."""
+    """Print the command's results, failures last, then the totals and recommended commands. The command took ``took_s``
+    seconds on all hosts.
+    """
     if as_json:
         print_document(KIND, document(command, ended))
         return
@@ -114,7 +116,6 @@ def _show(out: Console, command: RemoteCommand, same: Sequence[CommandResult]) -
 
 
 def _how(result: CommandResult, command: RemoteCommand) -> str:
-    """Return how the command ended: with an exit status, or by a signal."""
     name = ""
     # shells add 128 to the number of the signal that ended a program
     if result.status is not None and result.status > 128:
@@ -131,7 +132,6 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _line(out: Console, line: str, style: str = "") -> None:
-    """Print ``line`` of a host's output: unwrapped in a pipe, with a hanging indent in a terminal."""
     if out.is_terminal:
         # rich would convert a single text to a text without a hanging indent
         out.print(Group(console.Hanging(line, style=style)))

@@ -54,7 +54,6 @@ def _row(times: Times, style: str = "") -> tuple[RenderableType, ...]:
 
 
 def _last(rebuilds: Iterable[Rebuild]) -> Table:
-    """Return a table of each host's last rebuild. Hosts with equal results are in one row."""
     shown = Table(box=None, pad_edge=False, header_style="dim")
     for column in ("hosts", "last rebuild", "way", "ended"):
         shown.add_column(column, overflow="fold")
