@@ -26,8 +26,7 @@ ENGINE_PROBES = (*HOST_PROBES, jobs.RUNNING, locks.LOCK, locks.RUN_LOCK, drained
 class DesiredRole:
     """A role's desired states on one host.
 
-    ``needs`` are the names of roles that must be applied before this one. ``provides`` are the names of roles that this
-    role replaces.
+    ``needs`` are the roles that must be applied before this role. ``provides`` are the roles that this role replaces.
     """
 
     name: str
@@ -44,14 +43,13 @@ class Desired:
     stack: Stack
     roles: tuple[DesiredRole, ...]
     removes: bool = False  #: whether the states remove the roles from the host
-    #: whether the states are independent of the stack. No compatibility rule or release record applies to independent
-    #: states.
+    #: whether the states are independent of the stack, so that no compatibility rule or release record applies to them
     apart: bool = False
     #: compatibility rules of all the host's roles, even if ``--roles`` excludes them
     rules: tuple[RoleRules, ...] = ()
     #: names of all the host's roles, even if ``--roles`` excludes them; empty if unknown
     of_host: tuple[str, ...] = ()
-    #: probes and functions that find programs that use accelerators
+    #: probes and functions that find running programs that use accelerators
     occupancy: Occupancies = field(default_factory=standard_occupancies)
     #: known ends of life, and oldest safe versions, of the stack's software
     advisories: Advisories = field(default=NONE, compare=False, repr=False)
@@ -75,5 +73,5 @@ def _questions(roles: Same[tuple[DesiredRole, ...]], occupancy: Same[Occupancies
 
 
 def forget_questions() -> None:
-    """Clear the cache of ``Desired.probes``, whose keys may contain secrets."""
+    """Clear the cache of ``Desired.probes``, because its keys may contain secrets."""
     _questions.cache_clear()

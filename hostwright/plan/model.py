@@ -34,9 +34,9 @@ __all__ = [
 class Step:
     """One command of a ``Change``: POSIX sh that runs on the host as root, with ``set -eu``.
 
-    ``lock`` is the name of a lock on the host that the step holds. Every step that uses dpkg has the lock ``"dpkg"``.
-    ``timeout_s`` limits each try. ``tries`` is the maximum number of tries if failures are transient; 1 if the step is
-    not safe to repeat.
+    ``lock`` is the name of a lock on the host that the step holds; every step that uses dpkg has ``"dpkg"``.
+    ``timeout_s`` limits each try. ``tries`` is the maximum number of tries after transient failures; 1 if the step must
+    not be repeated.
     """
 
     script: str
@@ -47,11 +47,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class RetryRule:
-    """A rule for failed steps whose output has a line that matches ``pattern``: they are retried only if ``passes`` is
-    true.
+    """A rule for failed steps with a line of output that matches ``pattern``: retry them only if ``passes`` is true.
 
-    A line that also matches ``unless`` is ignored. Both patterns must match the same texts in ``untrusted.Pattern`` and
-    in ``grep -P``.
+    Lines that match ``unless`` are ignored. Both patterns must mean the same in ``untrusted.Pattern`` and in ``grep
+    -P``.
     """
 
     pattern: str
@@ -61,14 +60,12 @@ class RetryRule:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A difference between a host and a desired state, and the ``steps`` that correct it. The steps run exactly as
-    planned.
+    """A difference between a host and a desired state, and the ``steps`` that correct it, run exactly as planned.
 
     ``artifacts`` are the names of stack files that must be on the host before the steps run. If a change with ``alone``
-    fails, later changes of its role still run, and the run fails at its end. ``disturbs`` describes how the change
-    disturbs running work ("replaces the driver"), or is empty. Such a change waits for an idle host
-    (``hostwright.apply.disturb.draining``). ``warnings`` are sentences for the operator. If the change requires a
-    reboot, the next plan contains a ``Reboot``.
+    fails, later changes of its role still run, and the run fails at its end. ``disturbs`` describes the effect on
+    running work ("replaces the driver"), for which the change waits until the host is idle. ``warnings`` are sentences
+    for the operator.
     """
 
     kind: Literal["change"] = field(default="change", kw_only=True)
@@ -100,10 +97,9 @@ class Reboot:
 
 @dataclass(frozen=True, slots=True)
 class Deferred:
-    """A difference between a host and a desired state that can be corrected only after the event ``until`` ("reboot").
+    """A difference that can be corrected only after the event ``until`` ("reboot").
 
-    ``artifacts`` are the names of stack files for the correction. A run detects missing files before it changes the
-    host.
+    ``artifacts`` are the names of stack files for the correction.
     """
 
     kind: Literal["deferred"] = field(default="deferred", kw_only=True)
@@ -130,27 +126,26 @@ class Refusal:
     alone: bool = False
 
 
-#: result of ``Resource.plan`` for a difference. Only ``Change`` has steps.
+#: result of ``Resource.plan`` for a difference; only ``Change`` has steps
 Planned: TypeAlias = Change | Reboot | Deferred | Refusal
 
 
 class Resource(ABC):
     """A desired state of one thing on a host, such as a file: a frozen dataclass with pure methods.
 
-    Subclasses define ``probes``, ``plan`` and ``removal``; the other methods have defaults. All methods with a
-    parameter ``facts`` read only answers to ``probes``.
+    Subclasses define ``probes``, ``plan`` and ``removal``. Methods with ``facts`` read only answers to ``probes``.
     """
 
     __slots__ = ()
 
     @abstractmethod
     def probes(self) -> tuple[Probe, ...]:
-        """The probes whose answers ``plan`` reads."""
+        """The probes that ``plan`` reads."""
 
     @abstractmethod
     def plan(self, facts: Facts) -> Planned | None:
-        """The change that brings the host to this state, or the reason why no change is possible now; ``None`` if the
-        host is in this state.
+        """The change that brings the host to this state, or the reason against a change; ``None`` if no change is
+        needed.
         """
 
     @abstractmethod
@@ -161,36 +156,32 @@ class Resource(ABC):
         """
 
     def takes(self) -> frozenset[str]:
-        """If this state is a removal: the packages and files that it deletes and that other roles may need
-        (``package gcc``, ``file /etc/motd``).
-        """
+        """The packages and files that a removal deletes and that other roles may need (``package gcc``)."""
         return frozenset()
 
     def sparing(self, wanted: Set[str], /) -> Self | None:
-        """This removal without the deletion of packages and files in ``wanted``; ``None`` if nothing else is
+        """This removal without the deletion of the packages and files ``wanted``; ``None`` if nothing else is
         deleted.
         """
         return None if self.takes() and self.takes() <= wanted else self
 
     def users(self, _facts: Facts, /) -> tuple[str, ...]:
-        """The running work that a change to this state would disturb, such as ``python3 (4711)``, also work without a
-        GPU.
-        """
+        """The running work that a change to this state would disturb, such as ``python3 (4711)``."""
         return ()
 
     def losses(self, _facts: Facts, /) -> tuple[str, ...]:
         """Noun phrases for everything that a change to this state would delete permanently ("the driver").
 
-        The operator must confirm these losses with ``--yes``.
+        The operator must confirm the losses with ``--yes``.
         """
         return ()
 
     def notes(self, _facts: Facts, /) -> tuple[str, ...]:
-        """Sentences about the host for the operator. They are shown whether or not the host is in this state."""
+        """Sentences about the host for the operator, whether or not the host is in this state."""
         return ()
 
     def software(self, _facts: Facts, /) -> tuple[Software, ...]:
-        """The software of this state, for SBOMs, also if it is missing on the host."""
+        """The software of this state for SBOMs, also software that is missing on the host."""
         return ()
 
     def role_files(self) -> tuple[RoleFile, ...]:
@@ -205,9 +196,9 @@ class Resource(ABC):
         return ()
 
     def packages_for(self, _facts: Facts | None, /) -> tuple[str, ...]:
-        """The distribution's packages that this state requires, installed or not, as ``name`` or ``name=version``.
+        """The distribution's packages that this state requires, as ``name`` or ``name=version``, installed or not.
 
-        Without facts, it returns the packages that any host may require.
+        Without facts, these are the packages that any host may require.
         """
         return ()
 
@@ -216,8 +207,9 @@ class Resource(ABC):
         return self
 
     def repositories(self) -> Mapping[str, Artifact]:
-        """The package repositories that this state unpacks on the host: path of the apt source list → package file that
-        contains the repository.
+        """The package repositories that this state unpacks on the host.
+
+        The mapping is from the path of the apt source list to the package file with the repository.
         """
         return {}
 
@@ -226,7 +218,7 @@ class Resource(ABC):
         return ()
 
     def packages_from(self, _list_file: str, /) -> tuple[str, ...]:
-        """The packages that this state installs from the apt source list ``_list_file``, as ``name`` or
+        """The packages that this state installs from the apt source list ``_list_file``: ``name`` or
         ``name=version``.
         """
         return ()
@@ -242,8 +234,9 @@ class RemovalState(Resource):
 
 
 class ReturnState(RemovalState):
-    """A removal that restores the host's state from before Hostwright. It is omitted if the host is provisioned again
-    after the removal.
+    """A removal that restores the host's state from before Hostwright.
+
+    The removal is omitted if the host is provisioned again right afterwards.
     """
 
     __slots__ = ()
@@ -256,7 +249,7 @@ class Condition(ABC):
 
     @abstractmethod
     def probes(self) -> tuple[Probe, ...]:
-        """The probes whose answers ``holds`` reads."""
+        """The probes that ``holds`` reads."""
 
     @abstractmethod
     def holds(self, facts: Facts) -> bool:
@@ -288,7 +281,6 @@ def tally(planned: Iterable[tuple[str, str]]) -> str:
 
 
 def _removes(want: str) -> bool:
-    """Whether a change with this ``want`` is a removal of a thing, or of packages that ``want`` lists."""
     return want.startswith(GONE) or (want.startswith("in order (") and " removed" in want)
 
 
@@ -322,7 +314,6 @@ class Plan:
     """The differences between a host and its desired states, by role; empty if the host is as desired.
 
     A plan is a pure function of the host's facts: a saved plan is stale if and only if a new plan differs from it.
-    Information that may differ between equal plans, such as running work, is in ``planning.HostPlan``.
 
     >>> change = Change("file /etc/motd", "absent", "644 root root", (Step("touch /etc/motd"),))
     >>> reboot = Reboot("kernel", "5.4.0", "5.15.0", "5.15.0 is installed")
@@ -359,8 +350,9 @@ class Plan:
 
     @property
     def refusals(self) -> tuple[str, ...]:
-        """The error texts of refusals, which forbid changing the host. If all refusals are ``alone`` and the plan has
-        other changes, there are none.
+        """The error texts of refusals that forbid every change of the host.
+
+        Empty if all refusals are ``alone`` and the plan has other changes.
         """
         refused = [planned for planned in self.changes if isinstance(planned, Refusal)]
         rest = any(isinstance(planned, Change | Reboot) for planned in self.changes)
@@ -370,17 +362,17 @@ class Plan:
 
     @property
     def reboot(self) -> str:
-        """The reasons for a reboot as one text; empty if the plan has no reboot."""
+        """The reasons for a reboot as one text; empty if no reboot is planned."""
         return "; ".join(dict.fromkeys(planned.reason for planned in self.changes if isinstance(planned, Reboot)))
 
     @property
     def disturbs(self) -> str:
-        """The plan's effects on running work as one text, including a reboot; empty if it disturbs no work."""
+        """The plan's effects on running work as one text, including a reboot; empty without an effect."""
         reasons = [planned.disturbs for planned in self.changes if isinstance(planned, Change) and planned.disturbs]
         return "; ".join(dict.fromkeys([*reasons, *(["reboots the host"] if self.reboot else [])]))
 
     def without_reboots(self) -> Plan:
-        """Return the plan without reboots, for a host that must not be rebooted."""
+        """Return the plan for a host that must not be rebooted."""
         roles = []
         for role in self.roles:
             changes = tuple(change for change in role.changes if change.kind != "reboot")
@@ -393,18 +385,16 @@ class Plan:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Plan:
-        """Convert JSON values from ``to_json`` to a plan. Raises ``ValueError`` for data that this version of
-        Hostwright did not write.
-        """
+        """Convert JSON values from ``to_json`` to a plan. Raises ``ValueError`` for other data."""
         return adapter(Plan).validate_json(json.dumps(data), strict=True)
 
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """The result of a ``Step``. ``status`` is its exit status, or ``None`` while it runs.
+    """The result of a ``Step``. ``status`` is the exit status, or ``None`` while the step runs.
 
-    ``number`` is the step's position in its role's program. ``waited_s`` is the number of seconds that the step waited
-    for its lock.
+    ``number`` is the step's position in its role's program. ``waited_s`` are the seconds for which the step waited for
+    its lock.
     """
 
     number: int

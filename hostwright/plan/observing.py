@@ -13,25 +13,23 @@ from hostwright.transport.exchange import Deadline
 from hostwright.transport.login.startfiles import noise_note
 from hostwright.transport.root.rootshell import RootShell
 
-#: minimum number of probes for which the program is compressed. For fewer probes, gzip costs more time than saved.
+#: minimum number of probes for a compressed program; below it, gzip costs more time than it saves
 PACKED_FROM = 12
-#: time limit in seconds without output of a host (our choice). sudo may wait for a directory service.
+#: time limit in seconds without output of a host (our choice), since sudo may wait for a directory service
 SILENT_S = 90.0
-#: maximum number of programs that are sent to a host (our choice). Only a malicious host needs more.
+#: maximum number of programs that are sent to a host (our choice)
 MOST_ROUNDS = 8
 
 
 def observe(shell: RootShell, desired: Desired) -> Facts:
-    """Return the answers to all probes of ``desired``, which a plan needs, read over one exec channel of ``shell``."""
+    """Return the answers to all probes of ``desired``, read over one exec channel of ``shell``."""
     return ask(shell, desired.probes())
 
 
 def ask(shell: RootShell, probes: Sequence[Probe], *, timeout_s: float = probing.OBSERVE_TIMEOUT_S) -> Facts:
-    """Run probes on the host of ``shell`` over one exec channel, and return the answers. Only probes that need root run
-    as root.
+    """Run probes on the host of ``shell``, and return the answers. Only probes that need root run as root.
 
-    Some probes run again over another channel: those after a probe with too much output, and those of a ``Pass`` with
-    unreadable output. A probe that hangs is killed, and has no answer (``Facts.late``).
+    A probe that hangs is killed, and has no answer (``Facts.late``).
     """
     answers: dict[Probe, Answer] = {}
     deadline, rounds = Deadline(timeout_s), 0

@@ -28,7 +28,7 @@ from hostwright.stack.rules import check_host
 from hostwright.stack.stack import Stack
 
 _ROLE = re.compile(r"[a-z][a-z0-9_]{0,63}")  #: pattern of a role name in a host's release record, which is untrusted
-#: placeholder for the output that the login shell prints before each command. The placeholder is never sent to hosts.
+#: placeholder, never sent to hosts, for the output that the login shell prints before each command
 LOGIN_SHELL = Probe("# what the login shell prints")
 PREFLIGHT = "preflight"  #: role name in a plan for refusals that concern the whole host
 NOT_ANSWERED = "not-answered"  #: name of the rule that refuses a host on which a probe hung
@@ -40,9 +40,9 @@ def removal_of(
 ) -> Desired:
     """Return the states that remove the roles in ``desired`` from a host, each role before the roles that it needs.
 
-    ``former`` are the desired states of these roles with the host's earlier stacks, which are removed, too. ``staying``
-    are the desired states of the host's other roles, whose packages and files are kept. With ``returned``, the host's
-    state from before Hostwright is restored (``ReturnState``).
+    ``former`` are the desired states of these roles with the host's earlier stacks. ``staying`` are the desired states
+    of the host's other roles: their packages and files are kept. With ``returned``, the host's state from before
+    Hostwright is restored.
     """
     stacks, wanted = (desired, *former), _wanted(staying) if staying else frozenset[str]()
     going = {role.name: role for stack in reversed(stacks) for role in stack.roles}
@@ -61,7 +61,6 @@ def removal_of(
 
 
 def _taken_away(name: str, stacks: Iterable[Desired], wanted: Set[str], *, returned: bool) -> Iterator[Resource]:
-    """Yield the states that remove the role ``name`` from a host: the removals of its states in each of ``stacks``."""
     for role in (role for stack in stacks for role in stack.roles if role.name == name):
         removals = (state for resource in reversed(role.resources) for state in resource.removal())
         left = (state for state in removals if returned or not isinstance(state, ReturnState))
@@ -75,12 +74,11 @@ def _wanted(staying: Desired) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class HostPlan:
-    """The plan of a host, and information for the operator. A change of this information does not make the plan stale.
+    """The plan of a host, and information for the operator. A change of the information does not make the plan stale.
 
     ``busy`` is running work that the plan would disturb. ``losses`` are noun phrases for everything that the plan would
-    delete permanently. ``notes`` are sentences about states (``Resource.notes``), locks, the drain record, output of
-    the login shell, and provisioned roles that the host's list of roles lacks. ``provisioned`` is whether the host has
-    a release record. ``aged`` are sentences about versions in the stack that no longer get fixes, or that have known
+    delete permanently. ``notes`` are sentences about the host, such as about locks. ``provisioned`` is whether the host
+    has a release record. ``aged`` are sentences about versions in the stack without fixes or with known
     vulnerabilities.
     """
 
@@ -103,10 +101,9 @@ class HostPlan:
 
 
 def plan_host(desired: Desired, facts: Facts, now: datetime | None = None, memory: Memory | None = None) -> HostPlan:
-    """Return the plan for a host with these facts, and information for the operator. Locks that have expired at ``now``
-    are ignored.
+    """Return the plan for a host with these facts, and information for the operator.
 
-    ``memory`` is the run's cache for hosts with equal facts.
+    Locks that have expired at ``now`` are ignored. ``memory`` is the run's cache for hosts with equal facts.
     """
     memory = memory or Memory()
     plan = make_plan(desired, facts, memory)
@@ -123,9 +120,9 @@ def plan_host(desired: Desired, facts: Facts, now: datetime | None = None, memor
 def make_plan(desired: Desired, facts: Facts, memory: Memory | None = None) -> Plan:
     """Return the plan that brings a host with these facts to its desired states; empty if the host is as desired.
 
-    Compatibility rules (distribution, kernel, GPU, processor) apply only if the plan has changes, so that a new rule
-    does not refuse a working host. They never apply to a removal. A host is always refused if a newer Hostwright wrote
-    its release record, or if a probe of a desired state hung. Refusals come first, under the role ``preflight``.
+    Compatibility rules apply only if the plan has changes, and never to a removal. A host is always refused if a newer
+    Hostwright wrote its release record, or if a probe of a desired state hung. Refusals come first, under the role
+    ``preflight``.
 
     >>> from hostwright.plan.model import Answer
     >>> from hostwright.resources.files.files import Absent
@@ -156,9 +153,7 @@ def make_plan(desired: Desired, facts: Facts, memory: Memory | None = None) -> P
 
 
 def losses(desired: Desired, plan: Plan, facts: Facts) -> tuple[str, ...]:
-    """Return noun phrases for everything that ``plan``, made from ``desired`` and ``facts``, would delete permanently,
-    each once.
-    """
+    """Return noun phrases for everything that ``plan`` would delete permanently, each once."""
     roles = {role.role for role in plan.roles}
     states = (state for role in desired.roles if role.name in roles for state in role.resources)
     return tuple(dict.fromkeys(loss for state in states for loss in _lost(state, facts)))
@@ -173,18 +168,18 @@ def _lost(state: Resource, facts: Facts) -> tuple[str, ...]:
 
 
 def disturbing(desired: Desired, facts: Facts) -> tuple[Resource, ...]:
-    """Return the states whose planned change would disturb running work (``Resource.users``)."""
+    """Return the states with a planned change that would disturb running work (``Resource.users``)."""
     resources = (resource for role in desired.roles for resource in role.resources)
     return tuple(resource for resource in resources if _hit(resource, facts))
 
 
 def disturbed(desired: Desired, plan: Plan, facts: Facts) -> AtWork:
-    """The running work that ``plan``, made from ``desired`` and ``facts``, would disturb."""
+    """The running work that ``plan`` would disturb."""
     return at_work(desired, disturbing(desired, facts), facts, reboots=bool(plan.reboot))
 
 
 def at_work(desired: Desired, resources: Iterable[Resource], facts: Facts, *, reboots: bool) -> AtWork:
-    """Return the users of GPUs, and other running work that planned changes to the states ``resources`` would disturb.
+    """Return the users of GPUs, and other running work that changes to the states ``resources`` would disturb.
 
     With ``reboots``, the result includes all work that a reboot would end.
     """
@@ -194,9 +189,7 @@ def at_work(desired: Desired, resources: Iterable[Resource], facts: Facts, *, re
 
 
 def _hit(resource: Resource, facts: Facts) -> tuple[str, ...]:
-    """Return the running work that a planned change to this state would disturb; empty if no change is planned or it
-    disturbs no work.
-    """
+    """Return the running work that a planned change of ``resource`` would disturb."""
     try:
         users = resource.users(facts)
         planned = resource.plan(facts) if users else None
@@ -206,8 +199,9 @@ def _hit(resource: Resource, facts: Facts) -> tuple[str, ...]:
 
 
 def notes_on(facts: Facts, now: datetime | None, memory: Memory | None = None) -> tuple[str, ...]:
-    """Return sentences about a host's locks, drain record and output of its login shell. Expired locks at ``now`` are
-    ignored.
+    """Return sentences about a host's locks, drain record and output of its login shell.
+
+    Locks that have expired at ``now`` are ignored.
     """
     lock, others = (memory or Memory()).judged("who keeps it", facts, _who_keeps_it, (KeyError,))
     if lock is not None and now is not None and lock.expired(now):
@@ -233,7 +227,7 @@ def _notes_of_states(desired: Desired, facts: Facts) -> tuple[str, ...]:
 
 
 def off_roles(desired: Desired, facts: Facts, memory: Memory | None = None) -> tuple[str, ...]:
-    """Return a sentence for each role that was provisioned on the host, but that the host's list of roles lacks."""
+    """Return a sentence for each provisioned role that the host's list of roles lacks."""
     if not desired.of_host or desired.removes:
         return ()
     off = partial(_off_roles, desired.of_host)
@@ -253,9 +247,7 @@ def _off_roles(of_host: tuple[str, ...], facts: Facts) -> tuple[str, ...]:
 
 
 def _all_needs(roles: Sequence[DesiredRole]) -> dict[str, tuple[str, ...]]:
-    """Return the direct and indirect needs of each role. A role must wait for indirect needs too, because a role in
-    between may have no changes.
-    """
+    """Return the direct and the indirect needs of each role, because a role in between may have no changes."""
     needs: dict[str, tuple[str, ...]] = {}
     for role in roles:
         inherited = (name for need in role.needs for name in needs.get(need, ()))
@@ -289,7 +281,6 @@ def _is_provisioned(facts: Facts) -> bool:
 
 
 def _unknown(desired: Desired, facts: Facts) -> tuple[Refusal, ...]:
-    """Return a refusal for each probe that hung; its text lists the states that need the probe."""
     asked: dict[Probe, list[str]] = {}
     for role in desired.roles if facts.late else ():
         for resource in role.resources:
@@ -322,9 +313,6 @@ def _refusals(desired: Desired, facts: Facts) -> tuple[Refusal, ...]:
 
 
 def _nearest_stack(wanted: Stack, fitting: Iterable[Stack]) -> str:
-    """Return the name of the stack in ``fitting`` whose roles differ least from those of ``wanted``; empty if
-    ``fitting`` has no other stack.
-    """
     others = (stack for stack in fitting if stack.name != wanted.name)
     best = min(others, key=lambda stack: len({*stack.roles} ^ {*wanted.roles}), default=None)
     return best.name if best else ""

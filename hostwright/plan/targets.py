@@ -87,7 +87,6 @@ class TargetHost:
 
     @cached_property
     def _same(self) -> Hashable:
-        """Cache key, equal for hosts with equal stack, roles, variables and number of GPUs."""
         given = (self.stack, self.roles, self.variables, self.all_roles, self.templates, self.of_host, self.packages)
         return (self.force, read_expected_gpus(self.host), *map(Same, given))
 
@@ -106,8 +105,8 @@ class TargetHost:
 
     @property
     def desired_of_all(self) -> Desired:
-        """The desired state of ``roles`` without the host's name. Hosts with equal stack, roles and variables share
-        it.
+        """The desired state of ``roles`` without the host's name, shared by hosts with equal stack, roles and
+        variables.
         """
 
         def make() -> Desired:
@@ -141,7 +140,7 @@ class TargetHost:
         return self.shared("artifacts", lambda: self.stack.used_by(role.name for role in self.of_host or self.roles))
 
     def files_for(self, facts: Facts | None) -> tuple[Artifact, ...]:
-        """Return ``artifacts``, and the further files that the host needs if it has these facts.
+        """Return ``artifacts`` and the further files that a host with these facts needs.
 
         Without facts, return only ``artifacts``. Raises ``ArtifactError`` for an unknown file.
         """
@@ -160,8 +159,8 @@ class TargetHost:
     def having(self, stack: Stack, more: Collection[str] = ()) -> TargetHost:
         """Return this host with the stack ``stack``, and with the further roles named in ``more``.
 
-        Roles without a section in that stack are dropped, and so are roles that need them. A limit by ``--roles``
-        remains. Raises ``InputErrors`` for errors in the variables of further roles.
+        Roles without a section in that stack are dropped, and so are roles that need them. Raises ``InputErrors`` for
+        errors in the variables of further roles.
         """
         here, planned = {role.name for role in self.of_host}, {role.name for role in self.roles}
         further = [role.name for role in self.all_roles if role.name in more and role.name not in here]
@@ -180,8 +179,8 @@ class TargetHost:
         return replace(self, roles=tuple(role for role in self.of_host if role not in self.roles))
 
     def connect(self, password: Secret | None = None, allowance: transport.Allowance | None = None) -> RootShell:
-        """Connect to the host by SSH, and return a shell. ``password`` is the password for sudo, by default the one in
-        the inventory.
+        """Connect to the host by SSH, and return a shell. ``password`` is for sudo, by default the one in the
+        inventory.
 
         Connections with the same ``allowance`` share its limits. Raises ``Unreachable`` if the connection fails, and
         ``ProtocolError`` if the allowance is spent.
@@ -196,8 +195,6 @@ REQUEST = Request()
 
 @dataclass(frozen=True, slots=True)
 class _Ordered:
-    """The roles of hosts with equal stack and list of roles, in the order in which they are applied."""
-
     of_host: tuple[Role, ...]
     planned: tuple[Role, ...]  #: roles selected with ``--roles``
     every: tuple[Role, ...]
@@ -229,10 +226,9 @@ class Targets(Sequence[TargetHost]):
 
 
 class Knowledge:
-    """The functions of other packages that a roster calls. In this class they do nothing, which is sufficient for
-    planning.
+    """The functions of other packages that a roster calls. ``hostwright.fleet`` implements them.
 
-    ``hostwright.fleet`` has the full implementation.
+    In this class they do nothing, which is sufficient for planning.
     """
 
     def check_variables(self, _host: Host, /) -> None:
@@ -242,9 +238,7 @@ class Knowledge:
         """Raise ``InputError`` for invalid failure rules of the roster's roles."""
 
     def named_sets(self, _roster: Roster, _pattern: str, /) -> Mapping[str, Iterable[str]]:
-        """Return the sets of hosts that ``_pattern`` names (``@failed``): name of the set → inventory names of
-        hosts.
-        """
+        """Return the sets of hosts that ``_pattern`` names: set (``@failed``) → inventory names of hosts."""
         return {}
 
     def fitting(self, _roster: Roster, _facts: HostFacts, /) -> tuple[Stack, ...]:
@@ -252,7 +246,7 @@ class Knowledge:
         return ()
 
     def explain(self, _roster: Roster, _output: str, /) -> Finding | None:
-        """Return the known problem that explains the output of a failed command; ``None`` if none does."""
+        """Return the known problem that explains the output of a failed command, or ``None``."""
         return None
 
     def examine(
@@ -308,10 +302,12 @@ class Roster:
     ) -> Self:
         """Read the inventory of a site, or the inventories at ``path``.
 
-        ``tell`` receives a text about a slow inventory program. The default for ``site`` is the site from ``Site.find``
-        or ``Site.of``. ``request`` has the variables with the highest precedence (``var``), and is the default request
-        of runs. ``vault`` decrypts values of Ansible Vault. Raises ``InputError`` with every error in every file. With
-        ``mistakes``, errors are added to ``mistakes`` instead, and unreadable files are skipped.
+        ``request`` has the variables with the highest precedence, and is the default request of runs. The default for
+        ``site`` is the site from ``Site.find`` or ``Site.of``. ``vault`` decrypts values of Ansible Vault. ``tell``
+        receives a text about a slow inventory program.
+
+        Raises ``InputError`` with every error in every file. With ``mistakes``, errors are added to ``mistakes``
+        instead, and unreadable files are skipped.
         """
         named = (Path(path),) if isinstance(path, (str, Path)) else tuple(path or ())
         sources = tuple(source for place in named for source in inventories.sources_of(place))
@@ -329,9 +325,7 @@ class Roster:
         return cls(sources or (chosen.inventory,), inventory, roles, request, site=chosen, vault=vault)
 
     def request_of(self, targets: Targets, request: Request | None = None) -> Request:
-        """Return ``request`` for a run on these hosts. The options for reading the inventory come from the roster's own
-        request, which is also the default.
-        """
+        """Return ``request``, by default the roster's own, with the roster's options for reading the inventory."""
         own = self.request
         return replace(
             request or own,
@@ -366,10 +360,7 @@ class Roster:
 
     @property
     def store(self) -> Store:
-        """The store of stack files on this machine.
-
-        The lock file of a stack is next to the stack's file; the lock files of standard stacks are in the site.
-        """
+        """The store of stack files on this machine."""
         return Store.default(self.own_stacks)
 
     @cached_property
@@ -380,8 +371,9 @@ class Roster:
 
     @cached_property
     def advisories(self) -> Advisories:
-        """The advisories of all roles, and those stored from security bulletins. Raises ``InputError`` if a file with
-        advisories is invalid.
+        """The advisories of all roles, and those stored from security bulletins.
+
+        Raises ``InputError`` if a file with advisories is invalid.
         """
         of_roles = (role.advisories for role in self.roles)
         return combined((*of_roles, read_advisories(state_root() / ADVISORIES)))
@@ -400,7 +392,7 @@ class Roster:
         return stack_variable(host) or self.default_stack
 
     def stack(self, name: str) -> Stack:
-        """Return the stack ``name`` with the checksums in its lock file. Raises ``InputErrors`` if parts of it are
+        """Return the stack ``name`` with the checksums in its lock file. Raises ``InputErrors`` if its parts are
         incompatible.
         """
         if name not in self._stacks:
@@ -435,9 +427,7 @@ class Roster:
         return Targets(tuple(targets), pattern, tuple(roles), strangers_noted(hosts, self.binder))
 
     def select(self, pattern: str, *, usable: bool = True) -> list[Host]:
-        """Return the hosts of the inventory that ``pattern`` selects. ``usable=False`` includes hosts with errors in
-        the inventory.
-        """
+        """Return the hosts that ``pattern`` selects. ``usable=False`` includes hosts with errors in the inventory."""
         if not self.inventory.hosts:
             place = next((source for source in self.sources if source.exists()), self.site.inventory)
             file = place / "hosts.yml" if place.is_dir() else place
@@ -453,9 +443,7 @@ class Roster:
         return frozenset(names or known)
 
     def also(self, target: TargetHost, names: Collection[str]) -> TargetHost:
-        """Return the host with those roles in ``names`` that its list of roles lacks. These roles can then be removed
-        from the host.
-        """
+        """Return the host with those roles in ``names`` that its list of roles lacks, so that they can be removed."""
         off = tuple(role for role in self.roles if role.name in names and role not in target.of_host)
         if not off:
             return target
@@ -470,7 +458,7 @@ class Roster:
     def target(self, host: Host, chosen: frozenset[str] | None = None, *, check: bool = True) -> TargetHost:
         """Return ``host`` with its stack and variables, limited to the roles ``chosen``.
 
-        ``check`` also validates variables that belong to no role. Raises ``InputErrors`` with the errors in the host's
+        ``check`` also validates variables that belong to no role. Raises ``InputErrors`` with the errors in the
         variables.
         """
         check_stack_variable(host, self._stacks, self.stack_dirs)
@@ -492,7 +480,7 @@ class Roster:
 
     @staticmethod
     def with_stack(target: TargetHost, stack: Stack) -> TargetHost:
-        """Return the host with the stack ``stack``. If its variables have no list of roles, it also gets that stack's
+        """Return the host with the stack ``stack``; if its variables have no list of roles, also with that stack's
         roles.
         """
         if target.stack.name == stack.name:
@@ -507,11 +495,7 @@ class Roster:
         return _Ordered(of_host, planned, in_order({role.name: role for role in self.roles}, stack.roles))
 
     def _files_read(self, roles: Iterable[Role]) -> None:
-        """Raise ``InputErrors`` if an unreadable inventory file has the name of one of these roles
-        (``workspaces.yml``).
-
-        Without the file's variables, the host might be changed to an undesired state.
-        """
+        """Raise ``InputErrors`` if the inventory file of a role, such as ``workspaces.yml``, cannot be read."""
         names = {role.name for role in roles if self.inventory.left_out}
         unread = [
             error for error in self.inventory.left_out if Path((error.where or "").partition(":")[0]).stem in names

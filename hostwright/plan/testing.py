@@ -24,9 +24,7 @@ def answer(reply: Reply) -> Answer:
 
 
 def reply_to(probe: Probe, replies: Replies, default: Answer = NOTHING) -> Answer:
-    """Return the answer in ``replies`` with the longest key that occurs in the probe's script, else ``default``.
-    ``replies`` may also be a function of the probe.
-    """
+    """Return the answer in ``replies`` with the longest key that occurs in the probe's script, else ``default``."""
     if callable(replies):
         reply = replies(probe)
         return default if reply is None else answer(reply)
@@ -54,9 +52,7 @@ def changes_of(
 def plan_text(
     resources: Resource | Iterable[Resource], replies: Replies | None = None, *, default: Answer = NOTHING
 ) -> str:
-    """Return the planned changes of these resources as text, given ``replies`` to their probes, like ``invoke plan``
-    without diffs.
-    """
+    """Return the planned changes of these resources as text, like ``invoke plan`` without diffs."""
     planned = changes_of(resources, replies, default=default)
     return "\n".join(map(_line, planned)) or "nothing to do"
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 from hostwright.prove.model import ProofResult
 
-#: version of the JSON format of fleet proofs. Increment the version if a field is removed or gets another meaning.
+#: version of the JSON format of fleet proofs; increment it if a field is removed or gets another meaning
 SCHEMA = 1
 
 #: status of a host after the proofs

@@ -47,9 +47,7 @@ PROCESSOR = Probe("sed -n 's/^model name[[:space:]]*: *//p' /proc/cpuinfo | head
 
 
 def proofs_of(target: TargetHost) -> tuple[Proof, ...]:
-    """Return the proofs that the host's roles define. The proofs of GPU roles that one of these roles replaces
-    (``provides``) follow.
-    """
+    """Return the proofs of the host's roles, then those of GPU roles that one of these roles replaces."""
     own = tuple(proof for role in target.roles for proof in _proofs(role, target, target.variables[role.name]))
     others = (role for role in reading_cards(target.all_roles) if role not in target.roles)
     provided = ((role, one.name) for role in others for one in providers(role.name, target.roles))
@@ -64,9 +62,7 @@ def _proofs(role: Role, target: TargetHost, variables: object) -> tuple[Proof, .
 
 
 def watch_of(target: TargetHost) -> str:
-    """Return the script that prints the temperatures of the host's cards, combined from the scripts of all roles
-    (``Watch``).
-    """
+    """Return the script that prints the temperatures of the host's cards, from the scripts of all roles."""
     parts = (role.part(PART) for role in target.all_roles or target.roles)
     watches = (getattr(part, "WATCH", None) for part in parts if part is not None)
     return "\n".join(watch.script for watch in watches if isinstance(watch, Watch))
@@ -98,11 +94,10 @@ class HostProve:
         *,
         locked: bool = False,
     ):
-        """Prepare to run ``proofs`` on the host ``target``. ``later`` are proofs that the run will start on this host
-        afterwards.
+        """Prepare to run ``proofs`` on the host ``target``.
 
-        The result of ``prove`` contains those proofs of ``later`` that cannot run on this host. With ``locked``, the
-        run already holds the host's lock.
+        ``later`` are the proofs that the run starts on this host afterwards. With ``locked``, the run already holds the
+        host's lock.
         """
         self._target, self._emit = target, run.emit
         self._holder = None if locked else run.holder(target.name)
@@ -177,7 +172,6 @@ class HostProve:
             self._lock = self._connection.use(lambda shell: HostLock.acquire(shell, holder, notify=note))
 
     def _run(self, due: Sequence[Proof], seen: Seen) -> dict[str, ProofResult]:
-        """Run the proofs ``due`` as one job, and return their results by ``Proof.key``."""
         nonce = probing.new_nonce()
         watch = watch_of(self._target) if seen.expected.cards else ""
         plan = job_plan(due, nonce, watch)
@@ -195,15 +189,13 @@ class HostProve:
 
 
 def probes_of(target: TargetHost) -> tuple[Probe, ...]:
-    """Return all probes that run before proofs: for the plan, the host's cards and the programs that use them, and the
-    processor.
-    """
+    """Return all probes that run before proofs."""
     cards = (probe for part in cards_of(target) for probe in part.probes)
     return ordered([*target.desired.probes(), *cards, PROCESSOR])
 
 
 def look(target: TargetHost, facts: Facts, at: datetime) -> Seen:
-    """Return the state of a host with these facts at the time ``at``, before its proofs. Pure."""
+    """Return the state of a host with these facts at the time ``at``, before its proofs."""
     planned = plan_host(target.desired, facts, at)
     view = AuditContext(target.desired, target.variables, facts, {}, at, cards_of(target))
     cards, unread = None, ""
@@ -253,7 +245,7 @@ def _not_run(proof: Proof, outcome: Outcome, sentence: str) -> ProofResult:
 
 
 def ended_result(proof: Proof, end: ProgramEnd, expected: Expected) -> ProofResult:
-    """Return the result of ``proof``, whose program was started and has ended as in ``end``."""
+    """Return the result of ``proof`` from the end of its program, ``end``."""
     printed = reading.read(end.text)
     text = f": {end.stderr[-1]}" if end.stderr else ""
     watched = replace(printed, measurements=Measurements((*printed.measurements, *end.hottest)))

@@ -31,8 +31,9 @@ _CARD = re.compile(r"[A-Za-z0-9:._-]{1,80}")
 
 @dataclass(frozen=True, slots=True)
 class ProgramEnd:
-    """How a proof's program ended: exit status, duration and output. ``stopped`` is the reason if Hostwright stopped
-    it.
+    """The end of a proof's program: exit status, duration and output.
+
+    If Hostwright stopped the program, ``stopped`` is the reason.
     """
 
     status: int | None
@@ -45,8 +46,9 @@ class ProgramEnd:
 
 
 def job_plan(proofs: Sequence[Proof], nonce: str, watch: str) -> RolePlan:
-    """Return the job that runs these proofs. ``watch`` is the script that prints the cards' temperatures; empty without
-    cards.
+    """Return the job that runs these proofs.
+
+    ``watch`` is the script that prints the cards' temperatures; empty without cards.
     """
     changes = (
         Change(proof.key, "not proved", "proved", (_step(proof, number, nonce, watch),), alone=True)
@@ -85,9 +87,6 @@ def _command(interpreter: tuple[str, ...]) -> str:
 
 
 def _build(compiler: tuple[str, ...]) -> str:
-    """Return shell code that runs the command ``compiler``. The paths of the source and the program are shell
-    variables.
-    """
     if not compiler:
         return ""
     text = words(compiler)
@@ -97,9 +96,7 @@ def _build(compiler: tuple[str, ...]) -> str:
 
 
 def ended(step: StepResult, nonce: str) -> ProgramEnd:
-    """Parse the output of a proof's step. The output is untrusted: invalid lines that start with ``nonce`` are
-    skipped.
-    """
+    """Parse the untrusted output of a proof's step. Invalid lines that start with ``nonce`` are skipped."""
     lines: list[str] = []
     own: list[str] = []
     for line in step.output.split("\n"):

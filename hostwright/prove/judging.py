@@ -13,15 +13,14 @@ from hostwright.prove.job import HOTTEST
 from hostwright.prove.model import CPU, NO_GPU, Better, Expected, Measurement, Proof, ProofFinding, ProofResult
 from hostwright.prove.reading import Printed
 
-#: largest loss without a finding, as a fraction of the baseline (our choice). The baseline is from the same host.
+#: largest loss of a figure without a finding, as a fraction of the host's own baseline (our choice)
 MAX_LOSS = 0.10
 LEAST_NOTED = MAX_LOSS  #: smallest improvement of a repeated figure to report, as a fraction of the first figure
 VARIABLE = "hostwright_prove_max_loss"
 
 
 def read_max_loss(host: Host) -> float:
-    """Return the largest loss of a figure that is not a finding, as a fraction of its baseline: 0.15 for ``15%`` in the
-    inventory.
+    """Return the largest loss of a figure without a finding, as a fraction of the baseline: 0.15 for ``15%``.
 
     Raises ``InputError`` if the host's variable is not a percentage from 1% to 99%.
     """
@@ -71,9 +70,7 @@ def judged(proof: Proof, printed: Printed, expected: Expected, took_s: float) ->
 
 
 def with_findings(result: ProofResult, found: Iterable[ProofFinding]) -> ProofResult:
-    """Return ``result`` with the findings ``found`` added. If one of its findings is not a note, a passed proof becomes
-    a failed one.
-    """
+    """Return ``result`` with the findings ``found``. A passed proof fails if one of them is not a note."""
     findings = (*result.findings, *found)
     bad = [finding for finding in findings if finding.severity != "note"]
     if not bad or result.outcome != "passed":
@@ -82,9 +79,7 @@ def with_findings(result: ProofResult, found: Iterable[ProofFinding]) -> ProofRe
 
 
 def _placed(measurement: Measurement, expected: Expected) -> Measurement:
-    """Add the processor's model to the device of a measurement on ``cpu``. Only hosts with the same model are
-    compared.
-    """
+    """Add the processor's model to the device ``cpu``, because only hosts with the same model are compared."""
     if measurement.device == CPU and expected.processor:
         return replace(measurement, device=f"{CPU} ({expected.processor})")
     return measurement
@@ -121,11 +116,9 @@ def doubtful(host: HostProof, compared: HostProof) -> frozenset[str]:
 
 
 def measured_again(first: HostProof, second: HostProof) -> HostProof:
-    """Combine the results of two runs of proofs on a host: return the results of ``first`` with the better figures of
-    ``second``.
+    """Return the results ``first`` of a host with the better figures of a second run ``second``.
 
-    A host that was busy for a moment is slow in only one run. If a proof failed in ``second``, the combined result is
-    failed. If a proof was not run in ``second``, its result in ``first`` is used.
+    A proof that failed in ``second`` is failed. A proof that was not run in ``second`` keeps its result.
     """
     later = {result.proof: result for result in second.results if result.outcome in {"passed", "failed"}}
     return replace(first, results=tuple(_better_of(one, later.get(one.proof, one)) for one in first.results))
@@ -154,7 +147,7 @@ def each(host: HostProof, found: Callable[[ProofResult], Iterable[ProofFinding]]
 
 
 def lost_part(now: float, then: float, better: Better) -> float:
-    """Return by which fraction of the earlier figure ``then`` the figure ``now`` is worse; negative if it is better."""
+    """Return the fraction of ``then`` by which the figure ``now`` is worse; negative if it is better."""
     if then == 0:
         return 0.0 if now == 0 or (better == "more") == (now > 0) else 1.0
     return ((then - now) if better == "more" else (now - then)) / abs(then)

@@ -46,12 +46,11 @@ _MODEL = re.compile(r"[^(]*\((.*)\)")
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """The program of a proof: one file. ``interpreter`` runs it with two arguments: the path of the file, and the path
-    of a JSON file with ``arguments``.
+    """The program of a proof: one file. ``interpreter`` runs it with the path of the file and of a JSON file.
 
-    With a ``compiler``, the program is built first, and then runs without an interpreter. In the words of the
-    compiler's command, ``{source}`` and ``{program}`` stand for the paths of the file and of the compiled program.
-    ``environment`` has additional environment variables.
+    The JSON file contains ``arguments``. With a ``compiler``, the program is built first, and runs without an
+    interpreter. ``{source}`` and ``{program}`` in the compiler's command are the paths of the file and of the compiled
+    program. ``environment`` has additional environment variables.
     """
 
     file: str
@@ -96,7 +95,7 @@ class Measurement:
 
     @property
     def model(self) -> str:
-        """The model of the device: the text in parentheses in ``device``. Without parentheses, it is ``device``."""
+        """The model of the device: the text in parentheses in ``device``, else ``device``."""
         match = _MODEL.fullmatch(self.device)
         return match[1] if match else self.device
 
@@ -114,24 +113,18 @@ class Measurements:
         return len(self.each)
 
     def named(self, name: str) -> tuple[Measurement, ...]:
-        """Return the measurements with the name ``name``, one for each device. Measurements for the device ``no GPU``
-        are omitted.
-        """
+        """Return the measurements with the name ``name``, without those for the device ``no GPU``."""
         return tuple(each for each in self.each if each.name == name and each.device != NO_GPU)
 
     def number(self, name: str, device: str = "") -> float | None:
-        """Return the first number with the name ``name`` of a device whose name starts with ``device``; ``None``
-        without one.
-        """
+        """Return the first number with the name ``name`` on a device that starts with ``device``, or ``None``."""
         found = (each.number for each in self.named(name) if each.device.startswith(device))
         return next(found, None)
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The properties of a host that its measurements should match. ``cards`` is ``None`` if the cards could not be
-    read.
-    """
+    """The properties of a host that its measurements should match. ``cards`` is ``None`` if they could not be read."""
 
     host: str
     cards: tuple[Gpu, ...] | None = None
@@ -144,8 +137,9 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class ProofFinding:
-    """One conclusion from a proof's measurements on one device. ``proof`` is the proof's key ``layer.name``. If
-    ``proof`` is empty, Hostwright sets it.
+    """One conclusion from a proof's measurements on one device.
+
+    ``proof`` is the proof's key ``layer.name``; if it is empty, Hostwright sets the key.
     """
 
     sentence: str
@@ -173,10 +167,10 @@ class Proof:
     judge: Callable[[Measurements, Expected], tuple[ProofFinding, ...]] = nothing
     level: Level = "full"  #: lowest level of a run that includes the proof
     time_limit_s: float = 600.0
-    #: whether the proof runs only on hosts with a GPU. On other hosts, a proof without this flag measures ``cpu``.
+    #: whether the proof runs only on hosts with a GPU; on other hosts, a proof without this flag measures ``cpu``
     needs_gpu: bool = True
-    #: minimum number of hosts on which the proof runs at the same time. Above 1, the program's arguments also contain
-    #: ``peers`` (addresses of all these hosts, in the same order) and ``index`` (position of the host).
+    #: minimum number of hosts on which the proof runs at the same time; above 1, the program's arguments also contain
+    #: ``peers`` (addresses of all these hosts, in the same order) and ``index`` (position of the host)
     hosts: int = 1
 
     def __post_init__(self) -> None:
@@ -193,21 +187,17 @@ class Proof:
         return f"{self.layer}.{self.name}"
 
     def among(self, peers: Sequence[str], index: int) -> Proof:
-        """Return this proof for one of several hosts that run it at the same time. ``peers`` and ``index`` are added to
-        its program's arguments.
-        """
+        """Return this proof for one of several hosts that run it at the same time: the host ``index`` of ``peers``."""
         arguments = {**self.program.arguments, "peers": list(peers), "index": index}
         return replace(self, program=replace(self.program, arguments=arguments))
 
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """A script that reads the temperatures of a role's cards during proofs. A role's module ``proofs`` defines it as
-    ``WATCH``.
+    """A script that reads the temperatures of a role's cards during proofs: ``WATCH`` in a role's module ``proofs``.
 
     ``script`` is POSIX sh. It prints one line per card, with tabs between values: the device (``GPU-6e2c…``), the
-    temperature, and the temperature at which a proof must stop. Temperatures are in whole degrees Celsius. The script
-    must end within 10 s.
+    temperature, and the temperature at which a proof must stop, in whole degrees Celsius. It must end within 10 s.
     """
 
     script: str

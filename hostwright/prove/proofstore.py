@@ -26,13 +26,13 @@ from hostwright.prove.judging import Baseline, Kept
 from hostwright.prove.model import Measurement, ProofResult
 
 PLOT_DAYS = 90  #: number of days that the plots of the HTML report cover, as for audits
-#: maximum number of points in all plots of the HTML report. A thousand hosts with 20 proofs of 10 figures have as many.
+#: maximum number of points in all plots of the HTML report: a thousand hosts with 20 proofs of 10 figures
 MOST_POINTS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
 class PastFigure:
-    """One figure from an earlier proof of a host. ``at`` is the time of the proof in seconds since 1970."""
+    """One figure of an earlier proof of a host. ``at`` is the time of the proof in seconds since 1970."""
 
     host: str
     proof: str
@@ -44,9 +44,9 @@ class PastFigure:
 
 
 class ProofHistory:
-    """The history of figures of all inventories on this machine, a file in the directory ``root``.
+    """The measured figures of earlier proofs, for all inventories on this machine, in one file below ``root``.
 
-    Its methods raise ``HostwrightError`` if the file cannot be used.
+    Methods raise ``HostwrightError`` if the file cannot be used.
     """
 
     def __init__(self, root: Path):
@@ -69,7 +69,7 @@ class ProofHistory:
             _prune(db, at)
 
     def baseline(self, inventory: str | Path, host_name: str) -> Baseline:
-        """Return the baseline figures of a host of an inventory; empty if it has none."""
+        """Return the baseline figures of a host of an inventory, which may be empty."""
         with opened(self.path, write=False) as db:
             query = "SELECT proof, name, device, at, value FROM baseline WHERE inventory = ? AND host = ?"
             rows = db.execute(query, (inventory_id(db, inventory), host_name)).fetchall()
@@ -79,9 +79,7 @@ class ProofHistory:
         }
 
     def past(self, inventory: str | Path, hosts: Collection[str], since: int) -> tuple[PastFigure, ...]:
-        """Return the figures of these hosts of an inventory since the time ``since`` (in seconds since 1970), the
-        oldest first.
-        """
+        """Return the figures of these hosts since the time ``since`` (in seconds since 1970), the oldest first."""
         query = (
             "SELECT host, proof.proof, name, device, unit, at, value FROM proof JOIN measured "
             "ON measured.proof = proof.id WHERE inventory = ? AND at >= ? AND better != '' ORDER BY proof.id LIMIT ?"
@@ -102,8 +100,8 @@ def _write(db: sqlite3.Connection, of: tuple[int, str, int, str], result: ProofR
 
 
 def _keep(db: sqlite3.Connection, of: tuple[int, str, str], at: int, result: ProofResult) -> None:
-    """Replace all baseline figures of a proof on a host by those of ``result``. Old figures may be of a card that the
-    host no longer has.
+    """Replace all baseline figures of the proof on the host, because the host may no longer have the card of old
+    figures.
     """
     db.execute("DELETE FROM baseline WHERE inventory = ? AND host = ? AND proof = ?", of)
     figures = ((*of, one.name, one.device, at, one.number) for one in _figures(result) if one.better)
@@ -121,7 +119,7 @@ def _prune(db: sqlite3.Connection, now: int) -> None:
 
 
 class ProofStore:
-    """The history of proofs of one inventory. If it cannot be used, ``warn`` is called once."""
+    """The measured figures of earlier proofs of one inventory. If they cannot be used, ``warn`` is called once."""
 
     def __init__(self, roster: Roster, targets: Targets, secrets: Sequence[Secret], warn: Callable[[str], None]):
         self._inventory = str(roster.path)
@@ -147,7 +145,7 @@ class ProofStore:
         return replace(result, sentence=text(result.sentence), measurements=measurements, findings=findings)
 
     def add(self, fleet: FleetProof, *, baseline: bool) -> None:
-        """Add the results of a run to the history. If this fails, warn once and continue."""
+        """Add the results of a run to the history. Never raises an error: a failure is only a warning."""
         self._attempt(lambda: self._history.add(fleet, baseline=baseline))
 
     def baseline(self, name: str) -> Baseline:
@@ -155,8 +153,6 @@ class ProofStore:
         return self._attempt(lambda: self._history.baseline(self._inventory, name)) or {}
 
     def past(self, fleet: FleetProof) -> tuple[PastFigure, ...]:
-        """Return the figures of the hosts in ``fleet`` from the last ``PLOT_DAYS`` days before the run, including the
-        run.
-        """
+        """Return the figures of the hosts in ``fleet`` from the last ``PLOT_DAYS`` days, including this run."""
         since, hosts = epoch(fleet.at) - PLOT_DAYS * DAY_S, {host.host for host in fleet.hosts}
         return self._attempt(lambda: self._history.past(self._inventory, hosts, since)) or ()

@@ -40,8 +40,8 @@ from hostwright.prove.proofstore import PastFigure, ProofStore
 
 LEFT_PROVING = f"{NOTHING_CHANGED}. A proof that is running on a host continues to its end there"
 LEADS_ON = f"; {Command('runs.show', run='{run}')} shows the measurements"
-#: maximum number of repetitions for a figure that is worse than others (our choice). The third repetition reduces false
-#: alarms from one in 500 figures to one in some thousands (``test_prove_phases.py``).
+#: maximum number of repetitions for a figure that is worse than others (our choice); the third one reduces false alarms
+#: from one in 500 figures to one in some thousands (``test_prove_phases.py``)
 MOST_AGAIN = 3
 BAD: tuple[Outcome, ...] = ("failed", "not run")  #: outcomes that prevent a host from being proved, the worst first
 
@@ -83,7 +83,7 @@ def chosen(target: TargetHost, options: ProveOptions) -> tuple[Proof, ...]:
 def due_on(targets: Targets, options: ProveOptions) -> dict[str, tuple[Proof, ...]]:
     """Return host name → proofs that ``options`` select for the host.
 
-    A proof that needs more hosts than have it is omitted, unless ``options`` has its name.
+    A proof that needs more hosts than this run has is omitted, unless ``options`` names the proof.
     """
     due = {target.name: chosen(target, options) for target in targets}
     able = Counter(proof.key for proofs in due.values() for proof in proofs)
@@ -157,8 +157,6 @@ def _store(run: Run) -> ProofStore:
 
 @dataclass(frozen=True)
 class _Each:
-    """Runs proofs on the hosts of a run in parallel."""
-
     run: Run
     cut: list[Interrupted] = field(default_factory=list)  #: interruptions by Ctrl-C while proofs were running
 
@@ -168,10 +166,9 @@ class _Each:
         at_once: int = 0,
         later: Mapping[str, tuple[Proof, ...]] = MappingProxyType({}),
     ) -> Results[HostProof]:
-        """Run the proofs ``due``, by host name, and return their results.
+        """Run the proofs ``due`` on at most ``at_once`` hosts in parallel (0: on all hosts).
 
-        ``later`` are proofs that run later. The results contain those that cannot run on their host. ``at_once`` is the
-        maximum number of hosts in parallel, 0 for all.
+        The results contain those proofs of ``later`` that cannot run on their host.
         """
         stop = self.run.connections.close
         prove = lambda name: self._prove(name, due[name], later.get(name, ()))  # noqa: E731
@@ -190,9 +187,7 @@ class _Each:
 def _together(
     each: _Each, targets: Targets, due: Mapping[str, tuple[Proof, ...]], results: Results[HostProof]
 ) -> Results[HostProof]:
-    """Run the proofs ``due``, which need several hosts at the same time, one proof after the other. Return ``results``
-    with their results added.
-    """
+    """Run the proofs ``due``, each of which needs several hosts at the same time, one after the other."""
     proved = {host.host: host for host in results.values}
     errors = {error.host: error for error in results.errors}
     for key in dict.fromkeys(proof.key for proofs in due.values() for proof in proofs):
@@ -223,9 +218,6 @@ def _judged(
     began: datetime,
     again: Sequence[Collection[HostProof]] = (),
 ) -> tuple[HostProof, ...]:
-    """Compare all hosts with their baselines and peers, and return their results. The result of a host with an error
-    has the error text.
-    """
     proved = {host.host: host for host in results.values}
     sentences = {error.host: error.sentence for error in results.errors}
     leads = {error.host: error.lead for error in results.errors}
@@ -252,8 +244,10 @@ def _record(run: Run, hosts: Collection[HostProof], results: Results[HostProof])
 
 
 def exit_status(hosts: Collection[HostProof], *, stopped: bool = False) -> int:
-    """Return the exit status of a run of proofs: 1 if it was stopped, a host could not be read or a proof could not be
-    run; else 3 if a proof failed; else 0.
+    """Return the exit status of a run of proofs.
+
+    It is 1 if the run was stopped, a host could not be read or a proof could not be run; else 3 if a proof failed; else
+    0.
     """
     statuses = {host.status for host in hosts}
     if stopped or "unread" in statuses or any(not_run(host) for host in hosts):
@@ -263,7 +257,7 @@ def exit_status(hosts: Collection[HostProof], *, stopped: bool = False) -> int:
 
 @dataclass(frozen=True)
 class ProofsPass:
-    """An acceptance check (``Accept``) for runs of other commands: a host is accepted if its proofs of a level pass.
+    """An acceptance check for runs of other commands: a host is accepted if its proofs of a level pass.
 
     Each host is judged on its own and against its baseline. Proofs that run on several hosts at once are omitted.
     """
@@ -275,8 +269,7 @@ class ProofsPass:
     def of(cls, run: Run) -> Self | None:
         """Return the check for proofs of the level in the run's request; ``None`` if the request has no level.
 
-        Raises ``InputError`` if no host has a proof of this level, or if a host's variable for the largest loss is
-        invalid.
+        Raises ``InputError`` if no host has a proof of this level, or if a host's largest accepted loss is invalid.
         """
         if not run.request.prove:
             return None
@@ -287,8 +280,9 @@ class ProofsPass:
         return cls(_store(run), options)
 
     def accept(self, run: Run, target: TargetHost, *, locked: bool) -> tuple[Acceptance, ...]:
-        """Run the proofs on ``target``, and return the result of each proof. Raises ``NotAccepted`` if a proof failed
-        or was not run.
+        """Run the proofs on ``target``, and return the result of each proof.
+
+        Raises ``NotAccepted`` if a proof failed or was not run.
         """
         proofs = tuple(proof for proof in chosen(target, self.options) if proof.hosts == 1)
         if not proofs:
@@ -317,7 +311,7 @@ class ProofsPass:
 
 
 def accepted(host: HostProof) -> tuple[Acceptance, ...]:
-    """Return the result of each proof in ``host``. Raises ``NotAccepted`` if a proof failed or was not run. Pure."""
+    """Return the result of each proof in ``host``. Raises ``NotAccepted`` if a proof failed or was not run."""
     came = tuple(Acceptance(result.proof, result.outcome, result.sentence) for result in host.results)
     bad = sorted((one for one in came if one.outcome in BAD), key=lambda one: BAD.index(one.outcome))
     if not bad:

@@ -24,9 +24,7 @@ _BETTER: dict[object, Better] = {"more": "more", "less": "less", "": "", None: "
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """The parsed output of a proof's program: measurements, errors, whether the output is complete, and why it is
-    invalid.
-    """
+    """The parsed output of a proof's program: measurements, errors, completeness, and the first invalid line."""
 
     measurements: Measurements
     errors: tuple[str, ...] = ()
@@ -37,8 +35,6 @@ class Printed:
 
 def read(text: str) -> Printed:
     """Parse the output of a proof's program. Lines that are not JSON objects are ignored.
-
-    A JSON object after the end line makes the output invalid (``broken``).
 
     >>> read('{"measure": "speed", "value": 2.5, "unit": "GB/s", "device": "cpu"}\\n{"end": true}').ended
     True
@@ -67,7 +63,6 @@ def read(text: str) -> Printed:
 
 
 def _rows(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects in the lines of ``text``; other lines are skipped."""
     for number, line in enumerate(text.split("\n")):
         if number >= MOST_LINES:
             return
@@ -77,7 +72,7 @@ def _rows(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _measurement(row: dict[str, Any]) -> Measurement | str:
-    """Return the measurement in the JSON object ``row``, or an error text if it is invalid."""
+    """Return the measurement in ``row``, or an error text if it is invalid."""
     name, value, unit, device = (row.get(key) for key in ("measure", "value", "unit", "device"))
     better = row.get("better", "")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
@@ -93,9 +88,6 @@ def _measurement(row: dict[str, Any]) -> Measurement | str:
 
 
 def _trouble(value: Any, unit: Any, where: str, better: Any) -> str:
-    """Return the reason why a measurement with these values is invalid; empty if it is valid. ``where`` is the
-    device.
-    """
     if not where:
         return "the device is missing"
     if unit is not None and not isinstance(unit, str):

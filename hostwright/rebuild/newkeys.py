@@ -22,7 +22,7 @@ LEFT_SETTLED = "interrupted. The changes shown above are complete; the keys of a
 
 @dataclass(frozen=True, slots=True)
 class OfferedKey:
-    """The host key that a host presents, and the keys that known_hosts has for this host."""
+    """The host key that a host presents, and the recorded keys of this host."""
 
     host: str
     offered: HostKey
@@ -41,7 +41,7 @@ class Told:
 
     result: str  #: ``trusted``, ``known`` (the key was already recorded) or ``forgotten``
     replaced: Replaced  #: recorded keys before and after, with the changed files
-    source: str = ""  #: source that confirmed a key with the result ``trusted``
+    source: str = ""  #: source that confirmed the new host key; empty unless ``result`` is ``trusted``
 
     def to_json(self) -> dict[str, Any]:
         """Return the host's result as JSON values."""
@@ -58,7 +58,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class KeyResults:
-    """Results of ``trust`` or ``forget``, one for each host without an error, and the errors of the other hosts."""
+    """Results of ``trust`` or ``forget`` by host, and the errors of the other hosts."""
 
     told: tuple[Told, ...]
     errors: tuple[HostError, ...]
@@ -73,8 +73,8 @@ def trust(
 ) -> KeyResults:
     """Replace the recorded keys of hosts by the keys that the hosts present, if a source confirms each new key.
 
-    ``fingerprint`` is the new key's fingerprint, for a single host. ``ask`` asks the operator a question. ``tell`` is
-    called with each result as soon as its key is recorded.
+    ``fingerprint`` is the new key's fingerprint, for a single host. ``ask`` asks the operator. ``tell`` is called with
+    each result as soon as the key is recorded.
     """
     if fingerprint and len(targets) != 1:
         raise InputError(
@@ -107,10 +107,7 @@ def forget(targets: Targets, *, tell: Callable[[Told], None] = lambda _: None) -
 def _one_by_one(
     works: Sequence[Callable[[], Told]], tell: Callable[[Told], None], before: Sequence[HostError] = ()
 ) -> KeyResults:
-    """Call ``works`` one after another; return their results and errors, with the errors ``before`` in front.
-
-    ``tell`` is called with each result. Raises ``Interrupted`` with the results so far, if the operator presses Ctrl-C.
-    """
+    """Raises ``Interrupted`` with the results so far if the operator presses Ctrl-C."""
     told, errors = list[Told](), list(before)
     for work in works:
         try:
@@ -132,7 +129,7 @@ def _one_by_one(
 def read_console_commands(targets: Targets) -> dict[str, str]:
     """Return host → command that prints the host's public keys from its console.
 
-    Call it before any host is contacted. Raises ``InputErrors`` with all invalid settings.
+    Raises ``InputErrors`` with all invalid settings.
     """
     mistakes, commands = Mistakes(), dict[str, str]()
     for name, target in targets.by_name.items():

@@ -69,7 +69,7 @@ class Powered:
 
 @dataclass(frozen=True, slots=True)
 class Boot:
-    """Boot source for a host's next start only: one of ``BOOTS``, or empty for the firmware's setting."""
+    """Boot source for a host's next start only: one of ``BOOTS``; empty for the firmware's setting."""
 
     source: str = ""
     image: str = ""  #: URL of the image for the source ``media``
@@ -106,7 +106,7 @@ class Order:
 
 
 def power(run: Run, order: Order) -> RunResults[Powered]:
-    """Carry out ``order`` on each host of ``run``. The journal records the run, unless the order is ``status``."""
+    """Carry out ``order`` on each host of ``run``. The journal records all orders except ``status``."""
     order.check()
     by_name, bmcs = run.targets.by_name, read_bmcs(run.targets)
 
@@ -139,10 +139,7 @@ def power(run: Run, order: Order) -> RunResults[Powered]:
 
 
 def read_bmcs(targets: Targets) -> dict[str, Bmc]:
-    """Return host → settings of its BMC. Raises ``InputErrors`` for hosts without a BMC or with invalid settings.
-
-    Call it before any host is changed.
-    """
+    """Return host → settings of its BMC. Raises ``InputErrors`` for hosts without a BMC or with invalid settings."""
     mistakes, bmcs = Mistakes(), dict[str, Bmc]()
     for name, target in targets.by_name.items():
         with mistakes:
@@ -193,10 +190,9 @@ def _apply(controller: Controller, order: Order) -> None:
 
 
 def _allowed(connections: Connections, target: TargetHost, order: str) -> tuple[str, ...]:
-    """Check on the host ``target`` whether ``order`` would disturb work; return notes for the operator.
+    """Return notes for the operator about ``order``. A host that does not answer is never refused.
 
-    Raises ``Refused`` if it would, or if the host answers but cannot be checked. For a host that does not answer, the
-    order is allowed, with a note.
+    Raises ``Refused`` if ``order`` would disturb work, or if the host answers but cannot be checked.
     """
     try:
         with connections.connect(target) as shell:
@@ -218,9 +214,9 @@ def _unseen(target: TargetHost, error: HostError, order: str) -> Refused:
 
 
 def refuse(host: str, facts: Facts, at_work: AtWork, order: str, now: datetime) -> None:
-    """Raise an error if ``order`` must not be sent to ``host`` at the time ``now``.
+    """Raise ``Locked`` or ``Refused`` if ``order`` must not be sent to ``host`` at the time ``now``.
 
-    The error is ``Locked`` if an operator or a run has locked the host, and ``Refused`` if work on the host forbids it.
+    The reason is a lock of an operator or a run, or work on the host.
     """
     forbidden = locks.forbids(locks.operator_lock(facts), operator(), now)
     if forbidden:

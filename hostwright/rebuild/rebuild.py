@@ -28,12 +28,11 @@ _Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 @dataclass(frozen=True, slots=True)
 class Rebuild:
-    """Record of one rebuild of one host. ``at`` is the time of its start (with a time zone; UTC by convention).
+    """Record of one rebuild of one host. ``at`` is the time of its start (with a time zone).
 
     ``ways`` are the methods that were carried out, in order, and ``reasons`` the sentences that explain them. ``rules``
-    are the names of the rules behind the reasons, by which later rebuilds find a recurring failure. ``sentence``
-    describes the outcome. ``phases`` are pairs of phase and seconds. ``total_s`` is the time from the first diagnosis
-    to the end, without the wait for the rebuilds of other hosts.
+    are the names of the rules behind the reasons. ``sentence`` describes the outcome. ``phases`` are pairs of phase and
+    seconds. ``total_s`` are the seconds from the first diagnosis to the end, without the wait for other hosts.
     """
 
     host: str

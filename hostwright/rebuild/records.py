@@ -28,10 +28,9 @@ _FORM = (
 
 
 class Records:
-    """Stored rebuilds of one inventory's hosts. Usable from any thread; no file stays open between calls.
+    """Stored rebuilds of one inventory's hosts. Thread-safe; no file stays open between calls.
 
-    ``root`` is the state directory (``journal.state_root()``). Methods raise ``HostwrightError`` with a fix if the file
-    is unusable. Reads do not create a missing file.
+    ``root`` is the state directory. Methods raise ``HostwrightError`` with a fix if the file is unusable.
     """
 
     def __init__(self, root: Path, inventory: str | Path):
@@ -39,7 +38,7 @@ class Records:
         self._place = place_of(inventory)
 
     def add(self, rebuild: Rebuild) -> None:
-        """Store the record ``rebuild`` and flush it to disk; also delete records that are older than ``KEEP``."""
+        """Store ``rebuild`` durably, and delete records that are older than ``KEEP``."""
         at = rebuild.at.timestamp()
         row = (self._place, rebuild.host, at, adapter(Rebuild).dump_json(rebuild, ensure_ascii=True).decode())
         with _opened(self.path, write=True) as db:
@@ -47,11 +46,11 @@ class Records:
             db.execute("DELETE FROM rebuild WHERE at < ?", (at - KEEP.total_seconds(),))
 
     def of(self, host: str, since: datetime | None = None) -> tuple[Rebuild, ...]:
-        """Rebuilds of one host, oldest first; with ``since``, only those that began at that time or later."""
+        """Rebuilds of one host, oldest first; with ``since``, only those that began then or later."""
         return self._read("AND host = ?", (host,), since)
 
     def all(self, since: datetime | None = None) -> tuple[Rebuild, ...]:
-        """Rebuilds of all hosts, oldest first; with ``since``, only those that began at that time or later."""
+        """Rebuilds of all hosts, oldest first; with ``since``, only those that began then or later."""
         return self._read("", (), since)
 
     def _read(self, where: str, values: tuple[str, ...], since: datetime | None) -> tuple[Rebuild, ...]:
@@ -63,7 +62,7 @@ class Records:
 
 
 def _prepare(db: sqlite3.Connection) -> None:
-    """Create the tables in a new database. Raises ``InputError`` for one of another program or a newer version."""
+    """Raises ``InputError`` if the database belongs to another program or to a newer version."""
     version = db.execute("PRAGMA user_version").fetchone()[0]
     if version > VERSION:
         raise InputError(

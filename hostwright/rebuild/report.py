@@ -20,7 +20,7 @@ METHOD = "median; p95 by statistics.quantiles (inclusive), with fewer than 20 va
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Statistics of the time that a phase or method took in ``number`` rebuilds. ``slowest`` is the slowest host."""
+    """Statistics of the seconds that a phase or method took in ``number`` rebuilds. ``slowest`` is the slowest host."""
 
     name: str
     number: int
@@ -33,7 +33,7 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Summary of a fleet's rebuilds. ``slow`` has, for each method, the hosts whose rebuild took over ten minutes."""
+    """Summary of a fleet's rebuilds. ``slow`` has the hosts with a rebuild of over ten minutes, by method."""
 
     outcomes: tuple[tuple[Outcome, int], ...]
     phases: tuple[Times, ...]
@@ -44,7 +44,7 @@ class Summary:
 
 
 def summarise(records: Iterable[Rebuild]) -> Summary:
-    """Summarize the rebuilds in ``records``; their order does not matter."""
+    """Summarize the rebuilds in ``records``, in any order."""
     known = sorted(records, key=lambda rebuild: rebuild.at)
     done = [rebuild for rebuild in known if rebuild.outcome == "rebuilt"]
     totals = {way: [(rebuild.total_s, rebuild.host) for rebuild in done if rebuild.way == way] for way in _ways(done)}
@@ -66,7 +66,7 @@ def summarise(records: Iterable[Rebuild]) -> Summary:
 
 
 def times(name: str, timed: Sequence[tuple[float, str]]) -> Times:
-    """Compute the statistics for ``name`` from ``timed``: pairs of seconds and host, at least one pair."""
+    """Compute the statistics for ``name`` from at least one pair of seconds and host."""
     values = sorted(seconds for seconds, _ in timed)
     p95_s = values[-1] if len(values) < FEW else statistics.quantiles(values, n=20, method="inclusive")[-1]
     longest_s, slowest = max(timed)
@@ -75,7 +75,7 @@ def times(name: str, timed: Sequence[tuple[float, str]]) -> Times:
 
 
 def document(records: Iterable[Rebuild]) -> dict[str, Any]:
-    """Return the report as JSON values. Host names and sentences are untrusted text: write the JSON as ASCII."""
+    """Return the report as JSON values. Write them as ASCII, because they contain untrusted text."""
     summary = summarise(records)
     return {
         "schema": SCHEMA,

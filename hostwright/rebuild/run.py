@@ -49,10 +49,7 @@ ENDED: Mapping[Outcome, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """Decisions about the rebuild of hosts, by host. ``errors`` are from hosts that could not be diagnosed.
-
-    Hosts without a decision are not rebuilt.
-    """
+    """Decisions about the rebuild of hosts, by host. ``errors`` are from hosts that could not be diagnosed."""
 
     of: Mapping[str, Decision]
     errors: tuple[HostError, ...] = ()
@@ -83,8 +80,7 @@ def rebuild(run: Run, start: Start | None, ask: Ask | None, decided: Callable[[D
     """Diagnose the hosts of ``run``, decide how to rebuild each, and rebuild them.
 
     ``start`` is the method that the operator requested with ``--from``, if any. Before any host is changed, ``decided``
-    receives all decisions, and ``ask`` asks for consent to methods that end work. With ``prove`` in the request, a host
-    returns to service only after the proofs of that level pass.
+    receives all decisions, and ``ask`` asks for consent to methods that end work.
     """
     refuse_overwriting(run.targets.by_name if start == "reinstall" else (), run.request, ask)
     limits, accept = read_limits(run.request, len(run.targets)), ProofsPass.of(run)
@@ -122,23 +118,18 @@ def rebuild(run: Run, start: Start | None, ask: Ask | None, decided: Callable[[D
 
 @dataclass(frozen=True)
 class _Rebuilds:
-    """The rebuilds of one run."""
-
     run: Run
     servers: SeedServers
     accept: ProofsPass | None = None
 
     @property
     def records(self) -> Records:
-        """Records of earlier rebuilds, stored on this machine."""
         return Records(state_root(), self.run.roster.path)
 
     def of_hosts(self, start: Start | None) -> dict[str, HostRebuild]:
-        """Return host → its ``HostRebuild``, which has not begun."""
         return {target.name: HostRebuild(self.tools(target), start) for target in self.run.targets}
 
     def decide(self, rebuilds: Mapping[str, HostRebuild]) -> Decisions:
-        """Diagnose the hosts of ``rebuilds``, and decide how to rebuild each. Nothing is changed."""
         try:
             looked = on_each(
                 tuple(rebuilds), lambda name: self.diagnose(rebuilds[name]), stop=self.run.connections.close
@@ -151,7 +142,6 @@ class _Rebuilds:
         return Decisions(dict(looked.values), looked.errors)
 
     def tools(self, target: TargetHost) -> Tools:
-        """Return the functions and values for the rebuild of the host ``target``."""
         ways = _ways(target)
         return Tools(
             run=self.run,
@@ -165,12 +155,11 @@ class _Rebuilds:
         )
 
     def diagnose(self, rebuild: HostRebuild) -> tuple[str, Decision]:
-        """Diagnose a host and decide how to rebuild it. Raises ``Locked`` if this machine has a lock for the host."""
+        """Raises ``Locked`` if this machine has a lock for the host."""
         self.run.refuse(rebuild.name)
         return rebuild.name, rebuild.diagnose()
 
     def apply(self, rebuild: HostRebuild, decision: Decision) -> Rebuild:
-        """Carry out ``decision`` for one host; record and return its rebuild."""
         done = rebuild.run(decision)
         if ENDED[done.outcome] != "failed":
             self._finish_installation(self.run.targets.by_name[rebuild.name])
@@ -185,17 +174,14 @@ class _Rebuilds:
         return Installer(self.run, target, ways.open_bmc, self.servers, Clock())
 
     def _finish_installation(self, target: TargetHost) -> None:
-        """Replace the host key from a seed, if the host still uses it after an installation.
-
-        If that fails, only a note is emitted.
-        """
+        """Replace the host key from a seed, if the host still uses it. If that fails, only a note is emitted."""
         try:
             self._installer(target, _ways(target)).finish()
         except HostError as error:
             self.run.emit(Note(target.name, f"the host still uses the host key from its seed: {error.sentence}"))
 
     def _trust(self, target: TargetHost, error: HostKeyMismatch) -> None:
-        """Record the new host key in ``error`` if the host's console confirms it. The operator is not asked."""
+        """Record the new host key in ``error`` if the host's console confirms it, without asking the operator."""
         if error.offered is None:
             raise error  # An error without ``offered`` is about the key of a jump host.
         before = known(target.host, target.options)
@@ -224,7 +210,7 @@ _WAYS = {
 
 
 def consent(decisions: Mapping[str, Decision], request: Request, ask: Ask | None) -> None:
-    """Ask the operator once for consent to methods that end work; not if ``ask`` is ``None`` or ``--yes`` is given.
+    """Ask the operator once for consent to methods that end work, unless ``ask`` is ``None`` or ``--yes`` is given.
 
     Raises the errors of ``ask``, and ``InputError`` if disks may be overwritten without consent.
     """
@@ -237,17 +223,16 @@ def consent(decisions: Mapping[str, Decision], request: Request, ask: Ask | None
 
 
 def refuse_overwriting(hosts: Iterable[str], request: Request, ask: Ask | None) -> None:
-    """Raise ``InputError`` if disks of ``hosts`` may be overwritten, with neither ``ask`` nor ``--yes`` for consent."""
+    """Raise ``InputError`` if disks of ``hosts`` may be overwritten, and neither ``ask`` nor ``--yes`` gives
+    consent.
+    """
     if (names := [*hosts]) and ask is None and not request.yes:
         what = f"this rebuild may install a new operating system, which overwrites disks ({counted(names)})"
         raise unasked(what)
 
 
 def consequences(decisions: Mapping[str, Decision]) -> Iterator[str]:
-    """Yield sentences for the question to the operator about ``decisions``.
-
-    They name the effects of methods that end work, and the hosts that may be reinstalled later.
-    """
+    """Yield sentences for the question to the operator about the effects of ``decisions``."""
     hosts_by_way: dict[str, list[str]] = {}
     for host, decision in decisions.items():
         if decision.refusal:
@@ -260,6 +245,6 @@ def consequences(decisions: Mapping[str, Decision]) -> Iterator[str]:
 
 
 def overwritten(decisions: Mapping[str, Decision]) -> list[str]:
-    """Return the hosts whose disks are overwritten by the decided method, or by a method that may follow."""
+    """Return the hosts with disks that the decided method, or a method that may follow, overwrites."""
     ways = {host: (each.way, *each.escalation) for host, each in decisions.items() if not each.refusal}
     return [host for host, each in ways.items() if "reinstall" in each]

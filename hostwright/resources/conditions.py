@@ -15,8 +15,7 @@ from hostwright.resources.files.files import Absent
 class When(Resource):
     """A resource is in the wanted state on hosts where a condition holds; other hosts are left unchanged.
 
-    The probes of the condition and of the resource run on every host. When the role is removed, the resource is removed
-    even if the condition no longer holds.
+    When the role is removed, the resource is removed even if the condition no longer holds.
 
     >>> nouveau = When(Answers(Probe("lsmod | grep -q nouveau")), Absent("/etc/modules-load.d/nouveau.conf"))
     >>> print(plan_text(nouveau, {"lsmod": "", "test -e": ""}))
@@ -82,7 +81,7 @@ class Differs(Condition):
     True
     """
 
-    #: states whose planned changes count. The condition holds if at least one state plans a change.
+    #: states whose planned changes count
     resources: tuple[Resource, ...]
 
     def probes(self) -> tuple[Probe, ...]:
@@ -108,11 +107,11 @@ class Script(Resource):
 
     what: str  #: name of the state in the plan
     want: str = field(metadata=NO_IDENTITY)  #: description of the wanted state in the plan
-    #: probe that exits with 0 if no commands are needed. The first output line describes the current state.
+    #: probe that exits with 0 if no commands are needed, and prints the current state as the first line
     probe: Probe
     #: POSIX shell commands that root runs with ``set -eu``, and that must be safe to repeat
     script: str
-    #: lock to hold during the commands. Commands that use dpkg need ``dpkg``.
+    #: lock to hold during the commands; ``dpkg`` for commands that use dpkg
     lock: str = field(default="", metadata=NO_IDENTITY)
     timeout_s: float = field(default=1800.0, metadata=NO_IDENTITY)  #: time limit of the commands in seconds
     artifacts: tuple[str, ...] = ()  #: names of the stack's artifacts that the commands read
@@ -153,7 +152,7 @@ class Require(Resource):
 
     what: str  #: name of the requirement in the plan
     probe: Probe  #: probe that exits with 0 if the requirement is met, and prints the current state
-    #: error text that says what is wrong and what to do. The probe's output is appended.
+    #: error text that says what is wrong and what to do, followed by the probe's output
     otherwise: str = field(metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:

@@ -108,7 +108,6 @@ def _section(entry: CatalogueEntry) -> str:
 
 
 def _prose(text: str) -> str:
-    """Return the docstring ``text`` as Markdown, with each paragraph joined to one line; lists stay lists."""
     paragraphs = (re.sub(r"\n(?!- )", " ", paragraph) for paragraph in text.split("\n\n"))
     return "\n\n".join(markdown(re.sub(r" {2,}", " ", paragraph)) for paragraph in paragraphs)
 
@@ -163,17 +162,17 @@ class CatalogueEntry:
 
     @property
     def family(self) -> str:
-        """Module or subpackage of ``hostwright.resources`` with the class, such as ``conditions`` or ``files``."""
+        """Module or subpackage of ``hostwright.resources`` that contains the class, such as ``conditions``."""
         return self.module.removeprefix(f"{package.__name__}.").partition(".")[0]
 
     @property
     def is_state(self) -> bool:
-        """Whether the class is a state, which plans changes."""
+        """Whether the class is a state."""
         return issubclass(self.cls, Resource)
 
     @property
     def is_condition(self) -> bool:
-        """Whether the class is a condition, which holds on a host or does not."""
+        """Whether the class is a condition."""
         return issubclass(self.cls, Condition)
 
     @property
@@ -207,7 +206,7 @@ class CatalogueEntry:
         return tuple((field, known.get(field.name, "")) for field in fields(self.cls))
 
     def values(self) -> Iterator[CatalogueEntry]:
-        """Entries of the dataclasses that are types of this class's fields, except states and conditions."""
+        """Entries of the dataclasses that occur as types of this class's fields, except states and conditions."""
         hints = typing.get_type_hints(self.cls)
         named = (cls for field in fields(self.cls) for cls in _classes(hints[field.name]))
         for cls in dict.fromkeys(named):
@@ -243,7 +242,6 @@ def _is_of(value: object, module: ModuleType) -> bool:
 
 
 def _classes(hint: Any) -> Iterator[type]:
-    """Classes in ``hint``, an annotation such as ``tuple[Part, ...] | None``."""
     if isinstance(hint, type) and not typing.get_args(hint):
         yield hint
     for argument in typing.get_args(hint):

@@ -32,7 +32,7 @@ RECORDED = Probe(f"test -e {ORIGIN}/packages", root=True)
 PACKAGES_BEFORE = Probe(f"cat {ORIGIN}/packages", root=True, cap_bytes=1024 * 1024)
 #: probe for the packages that were marked as manually installed before Hostwright's first change
 MANUAL_BEFORE = Probe(f"cat {ORIGIN}/manual", root=True, cap_bytes=256 * 1024)
-#: probe for the packages that Hostwright installed. People installed all other new packages.
+#: probe for the packages that Hostwright installed
 INSTALLED_BY_US = Probe(f"cat {INSTALLED}", root=True, cap_bytes=256 * 1024)
 #: probe for the lines ``user NAME`` and ``group NAME`` of accounts before Hostwright's first change
 ACCOUNTS_BEFORE = Probe(

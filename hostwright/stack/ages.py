@@ -1,6 +1,6 @@
-"""Advisories about software: ends of life of version series, and floors (oldest safe versions) from bulletins.
+"""Advisories about software: ends of life of version series, and the oldest version with the fixes of each bulletin.
 
-A role's ``advisories.json`` contains them; ``invoke mirror --advisories`` adds floors of newer bulletins. Products have
+A role's ``advisories.json`` contains them; ``invoke mirror --advisories`` adds those of newer bulletins. Products have
 the same names as in ``Stack.versions``.
 """
 
@@ -23,7 +23,7 @@ from hostwright.stack.stackvalues import StackPart
 
 FILE = "advisories.json"  #: name of the file with advisories in a role's folder and in the state folder
 
-#: date as a year, month or day, as precise as the source states the date
+#: date as a year, month or day, as precise as in the source
 When = Annotated[str, Field(pattern=r"^20[0-9]{2}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?$")]
 #: numbers of a version, either all numbers or the first ones
 Numbers = Annotated[str, Field(pattern=r"^[0-9]{1,9}(\.[0-9]{1,9}){0,7}$")]
@@ -41,12 +41,12 @@ class End(StackPart):
     end: When | None = None
     source: str
     kind: str = ""  #: kind of the series in the vendor's words, such as LTS
-    #: phrase before the series, if something other than the series ends: "the maker's container images with"
+    #: phrase before the series, if something else ends: "the maker's container images with"
     of: str = ""
 
 
 class Newest(StackPart):
-    """The newest version series of a product whose vendor publishes no ends of life: only this series gets fixes.
+    """The newest version series of a product without published ends of life: only this series gets fixes.
 
     ``next`` is the date on which the next series is expected.
     """
@@ -58,10 +58,7 @@ class Newest(StackPart):
 
 
 class Floor(StackPart):
-    """The oldest version without the vulnerabilities in one bulletin, for one series.
-
-    If ``series`` is ``None``, it applies to all series.
-    """
+    """The oldest version with the fixes of one bulletin, for one series; for all series if ``series`` is ``None``."""
 
     version: Numbers
     series: Numbers | None = None
@@ -85,7 +82,7 @@ class Product(StackPart):
 
 
 class Advisories(StackPart):
-    """Ends of life and floors (oldest safe versions) of all products, as known on ``date``."""
+    """Ends of life and oldest versions with fixes (``floors``) of all products, as known on ``date``."""
 
     date: date
     products: Mapping[str, Product] = {}
@@ -118,10 +115,6 @@ def aged(advisories: Advisories, versions: Mapping[str, str], today: date) -> tu
 
 
 def _known(advisories: Advisories, versions: Mapping[str, str]) -> Iterator[tuple[str, str, Product]]:
-    """Yield product name, version and advisories, for each version whose product has advisories.
-
-    A key of ``versions`` may have a word after the product's name, for a second version of the product.
-    """
     for named, version in versions.items():
         name = named.partition(" ")[0]
         if product := advisories.products.get(name):
@@ -146,7 +139,7 @@ def _against(name: str, version: str, product: Product, today: date) -> Iterator
 
 
 def series_of(product: Product, version: str) -> End | None:
-    """Return the series of ``version``, the narrowest if several match; ``None`` if no known series matches."""
+    """Return the series of ``version``, the narrowest if several match; ``None`` if no series matches."""
     fitting = [end for end in product.ends if _of_series(end.series, numbers(version))]
     return max(fitting, key=lambda end: len(numbers(end.series)), default=None)
 
@@ -157,7 +150,7 @@ def _of_series(series: str | None, version: tuple[int, ...]) -> bool:
 
 @cache
 def numbers(text: str) -> tuple[int, ...]:
-    """Return the leading numbers of a version ``text``, without a package's epoch; empty if it begins with none."""
+    """Return the leading numbers of a version ``text``, without an epoch; empty without leading numbers."""
     match = _NUMBERS.match(text)
     return tuple(map(int, match[1].split("."))) if match else ()
 
@@ -167,7 +160,7 @@ def _is_over(end: End, today: date) -> bool:
 
 
 def last_day(when: str) -> date:
-    """Return the last day of the year or month ``when``. A date with a day is returned unchanged.
+    """Return the last day of the year or month ``when``; a day is returned unchanged.
 
     >>> last_day("2026-02").isoformat()
     '2026-02-28'
@@ -178,13 +171,13 @@ def last_day(when: str) -> date:
 
 
 def words(when: str) -> str:
-    """Return ``when`` for messages: ``May 2026`` for ``2026-05`` and for a day of this month, ``2025`` for a year."""
+    """Return ``when`` for messages: ``May 2026`` for a month or day, ``2025`` for a year."""
     year, _, rest = when.partition("-")
     return f"{calendar.month_name[int(rest[:2])]} {year}" if rest else year
 
 
 def lifetimes(advisories: Advisories, versions: Mapping[str, str], today: date) -> tuple[str, ...]:
-    """Return a text for each version whose series still gets fixes, such as "driver 595 until March 2027"."""
+    """Return a text for each version that still gets fixes, such as "driver 595 until March 2027"."""
     known = _known(advisories, versions)
     return tuple(line for name, version, product in known for line in _lives(name, version, product, today))
 
@@ -220,7 +213,7 @@ def _joined(one: Product, other: Product) -> Product:
 
 
 def read_advisories(file: Path) -> Advisories:
-    """Read the advisories in ``file``; ``NONE`` if it does not exist. Raises ``InputError`` for an unusable file."""
+    """Read the advisories in ``file``; ``NONE`` if the file is missing. Raises ``InputError`` for an unusable file."""
     try:
         return adapter(Advisories).validate_json(file.read_bytes())
     except (FileNotFoundError, NotADirectoryError):

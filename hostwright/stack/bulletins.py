@@ -1,7 +1,7 @@
 """Reads security bulletins (CSAF 2.0, docs.oasis-open.org/csaf) from a directory that an operator downloaded.
 
-Each fixed version in a bulletin becomes the floor (oldest safe version) of its series. The directory is untrusted: file
-sizes are limited, files are parsed strictly, and only names and numbers are used.
+Each fixed version in a bulletin becomes a ``Floor``. The directory is untrusted: file sizes are limited, files are
+parsed strictly, and only names and numbers are used.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hostwright.common.text import printable
 from hostwright.common.untrusted import json_object
 from hostwright.stack.ages import Advisories, Floor, Product, numbers
 
-#: maximum number of bulletin files below a directory. One vendor publishes 8,000 bulletins in ten years.
+#: maximum number of bulletin files below a directory (one vendor publishes 8,000 bulletins in ten years)
 MAX_FILES = 20_000
 MAX_BYTES = 4 * 1024 * 1024  #: maximum size of a bulletin file in bytes. The largest known bulletin has 0.6 MB.
 MAX_PRODUCTS = 20_000  #: maximum number of products in a bulletin
@@ -38,7 +38,9 @@ _WINDOWS = re.compile(r"(?i)windows|vgpu|cloud gaming|virtual gpu")
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The result of reading a directory of bulletins: floors by product, number of bulletins, and skipped files."""
+    """The result of reading a directory of bulletins: fixed versions by product, number of bulletins, and skipped
+    files.
+    """
 
     advisories: Advisories
     bulletins: int
@@ -54,7 +56,7 @@ class _Version:
 
 
 def read_bulletins(folder: Path, known: Advisories) -> Read:
-    """Return the floors in all bulletins (``*.json``) below ``folder``, for the products in ``known``.
+    """Return the fixed versions in all bulletins (``*.json``) below ``folder``, for the products in ``known``.
 
     Raises ``InputError`` if the directory cannot be read or contains no bulletin.
     """
@@ -81,9 +83,8 @@ def read_bulletins(folder: Path, known: Advisories) -> Read:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Yield the JSON files below ``folder``, without following links.
-
-    Raises ``InputError`` if there are too many files, or if a directory cannot be read.
+    """Raises ``InputError`` if ``folder`` has too many files, or a directory that cannot be read. Links are not
+    followed.
     """
     found: list[Path] = []
     for place, folders, files in os.walk(folder, onerror=_unreadable):
@@ -123,7 +124,7 @@ def _is_bulletin(document: Mapping[str, Any]) -> bool:
 
 
 def floors_of(document: Mapping[str, Any], names: Mapping[str, str]) -> Iterator[tuple[str, Floor]]:
-    """Yield the product and the floor for each fixed version in one bulletin.
+    """Yield each fixed version in one bulletin, with its product.
 
     ``names`` maps product names in bulletins to product names in ``Advisories``.
     """
@@ -149,11 +150,6 @@ def floors_of(document: Mapping[str, Any], names: Mapping[str, str]) -> Iterator
 
 
 def _versions(tree: Mapping[str, Any]) -> Iterator[tuple[str, _Version]]:
-    """Yield the product ID and the version for each version in a bulletin's product ``tree``.
-
-    A version is a branch of the category ``product_version``, whose name is the product or the version. The name of the
-    branch's product is the version. The parent branch has the platform and series (``Linux(R580)``).
-    """
     left: list[tuple[Any, str, str, int]] = [(branch, "", "", 1) for branch in _list(tree.get("branches"))]
     while left:
         entry, platform, product, depth = left.pop()
@@ -177,9 +173,6 @@ def _versions(tree: Mapping[str, Any]) -> Iterator[tuple[str, _Version]]:
 
 
 def _whole(pattern: re.Pattern[str], value: object) -> str:
-    """Return the first group of ``pattern`` (or the whole match) if it matches all of ``value``, a short text; else
-    empty.
-    """
     match = pattern.fullmatch(value.strip()) if isinstance(value, str) and len(value) <= 200 else None
     return (match[1] if match.re.groups else match[0]) if match else ""
 

@@ -33,8 +33,7 @@ Combination = Mapping[str, str]  #: one version for each choice: name of a choic
 class Misfit:
     """An incompatibility: the name of the broken rule, a sentence for the operator, and the source of the rule.
 
-    ``nearest`` describes the nearest combination of versions that works. A rule about versions leaves it empty; the
-    engine then searches this combination.
+    ``nearest`` describes the nearest combination of versions that works, and is empty for a rule about versions.
     """
 
     rule: str
@@ -53,9 +52,9 @@ Rule = Callable[..., Misfit | Iterable[Misfit] | None]
 class Choice:
     """A piece of software of which a stack chooses a version, with all known versions.
 
-    ``title`` is the software's name in messages. Messages list choices by ``rank``, lowest first. Of equally near
-    combinations, the engine suggests the one with ``usual`` versions. ``wanted`` returns the versions that a section of
-    the stack accepts; by default, the section's version of this name.
+    ``title`` is the name in messages, which list choices by ``rank``, lowest first. ``usual`` versions are preferred in
+    suggestions. ``wanted`` returns the versions that a section of the stack accepts; by default, the section's version
+    of this name.
     """
 
     name: str
@@ -74,7 +73,7 @@ class Choice:
 class Ground:
     """A fact of a host that limits the versions that work.
 
-    ``instead`` returns, for messages, the facts that a combination of versions would need.
+    ``instead`` returns the facts that a combination of versions would need, for messages.
     """
 
     fact: str
@@ -83,7 +82,7 @@ class Ground:
 
 @dataclass(frozen=True, slots=True)
 class RoleRules:
-    """The compatibility rules of a role, with the role's choices of versions and its grounds (facts of hosts)."""
+    """The compatibility rules of a role, its choices of versions, and the facts of hosts that limit these choices."""
 
     role: str
     rules: tuple[Rule, ...] = ()
@@ -92,7 +91,7 @@ class RoleRules:
 
 
 def misfits(rules: Iterable[Rule], parts: Parts) -> Iterator[Misfit]:
-    """Yield every misfit that ``rules`` find for ``parts``. A rule that appears several times is evaluated once."""
+    """Yield every misfit that ``rules`` find for ``parts``, each rule evaluated once."""
     for rule in dict.fromkeys(rules):
         result = _called(rule, parts)
         yield from (result,) if isinstance(result, Misfit) else result or ()
@@ -106,8 +105,7 @@ def names_of(rule: Callable[..., Any]) -> frozenset[str]:
 def nearest_fit(roles: Sequence[RoleRules], wanted: Combination, parts: Parts) -> str:
     """Describe the combination of versions closest to ``wanted`` that breaks no rule, given the other ``parts``.
 
-    If no combination works, facts of the host that are ``grounds`` of a role are ignored one after another, in the
-    order of ``parts``.
+    If no combination works, facts of the host that are ``grounds`` of a role are ignored one after another.
     """
     names = {name for role in roles for rule in role.rules for name in names_of(rule)}
     others = {name: value for name, value in parts.items() if name in names and name not in wanted}
@@ -116,8 +114,6 @@ def nearest_fit(roles: Sequence[RoleRules], wanted: Combination, parts: Parts) -
 
 @dataclass(frozen=True, slots=True)
 class _Others:
-    """The parts that are not versions, as a cache key. Some are not hashable, so ``key`` has their ``repr``."""
-
     key: tuple[str, ...]
     parts: Parts = field(compare=False)
 
@@ -151,19 +147,12 @@ class _Search:
     rules: tuple[Rule, ...]
 
     def best(self, parts: Parts) -> Combination | None:
-        """Return the nearest combination of versions that breaks no rule, with as few changes as possible; else
-        ``None``.
-        """
         for changes in range(len(self.choices) + 1):
             if found := min(self._fitting({}, parts, changes), key=self._distance, default=None):
                 return found
         return None
 
     def _fitting(self, chosen: Combination, parts: Parts, changes: int) -> Iterator[Combination]:
-        """Yield the combinations that break no rule, contain ``chosen``, and change at most ``changes`` other versions.
-
-        Each rule is evaluated as soon as all versions that it takes are chosen.
-        """
         if len(chosen) == len(self.choices):
             yield chosen
             return
@@ -180,14 +169,12 @@ class _Search:
         return [choice for choice in self.choices if combination[choice.name] != self.wanted[choice.name]]
 
     def _distance(self, combination: Combination) -> tuple[object, ...]:
-        """Return the sort key: fewest changed versions, then fewest unusual ones, then smallest version steps."""
         changed = self._changed(combination)
         strange = [choice for choice in changed if combination[choice.name] != choice.usual]
         steps = [_step(self.wanted[choice.name], combination[choice.name]) for choice in changed]
         return len(changed), len(strange), steps, self._names(combination, self.choices)
 
     def describe(self, best: Combination) -> str:
-        """Describe the combination ``best`` in a text: changed versions first, then unchanged versions."""
         changed = self._changed(best)
         if not changed:
             return self._names(best, self.choices)
@@ -204,7 +191,6 @@ class _Search:
 
 @cache
 def _parameters(rule: Callable[..., Any]) -> Mapping[str, bool]:
-    """Return the parts that ``rule`` takes as parameters: name → whether the part is required."""
     signature = inspect.signature(rule).parameters
     return {name: parameter.default is inspect.Parameter.empty for name, parameter in signature.items()}
 

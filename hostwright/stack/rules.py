@@ -24,9 +24,9 @@ class HostFacts:
     """The facts of a host that rules need. ``None`` or an empty tuple means unknown; no rule rejects an unknown fact.
 
     ``distribution`` and ``version`` are os-release's ID and VERSION_ID, ``kernel`` and ``machine`` the output of
-    ``uname -r`` and ``-m``. ``gpus`` are the PCI ids (vendor, device) of display controllers. ``pythons`` are the
-    installed minor versions (``3.9``), ``interpreters`` the same versions with paths, for messages. Sizes are in bytes;
-    ``free_bytes`` is the least free space on ``/``, ``/var`` and ``/tmp``.
+    ``uname -r`` and ``-m``. ``gpus`` are PCI ids (vendor, device). ``pythons`` are minor versions (``3.9``),
+    ``interpreters`` the same with paths. Sizes are in bytes; ``free_bytes`` is the least free space on ``/``, ``/var``
+    and ``/tmp``.
     """
 
     distribution: str
@@ -67,9 +67,9 @@ def check_stack(stack: Stack, roles: Sequence[RoleRules]) -> list[Misfit]:
 
 
 def never_applied(rule: Rule, roles: Sequence[RoleRules], sections: Collection[str]) -> Iterator[InputError]:
-    """Yield an error for each part that ``rule`` requires but that neither hosts nor stacks ever have.
+    """Yield an error for each part that ``rule`` requires and that neither hosts nor stacks ever have.
 
-    ``sections`` are the names of the roles that have a section in stack files.
+    ``sections`` are the roles with a section in stack files.
     """
     choices = (choice.name for role in roles for choice in role.choices)
     parts = {*_FACTS, "stack", "sections", *choices, *(f"{role}_section" for role in sections)}
@@ -89,9 +89,8 @@ def check_host(
 ) -> list[Misfit]:
     """Return the reasons why a host with ``facts`` and these roles cannot have ``stack``; empty if it can.
 
-    ``looked_at`` are the names of the roles to plan, by default all. Only rules of these roles, or about versions that
-    they choose, are evaluated. ``suggest=False`` skips the search for a working combination of versions, which takes a
-    second if none exists. The stack must be consistent: call ``check_stack`` first.
+    ``looked_at`` are the roles to check, by default all. ``suggest=False`` skips the search for a working combination
+    of versions, which may take a second. Call ``check_stack`` first.
     """
     wanted = _first_that_fits(stack, roles)
     parts = {**_parts(stack, roles), **facts.parts()}
@@ -101,7 +100,6 @@ def check_host(
 
 
 def _asked(roles: Sequence[RoleRules], looked_at: Collection[str] | None) -> Iterator[Rule]:
-    """Yield the rules of the roles ``looked_at``, and other roles' rules about a version that these roles choose."""
     here = {role.role for role in roles} if looked_at is None else set(looked_at)
     chosen = {choice.name for role in roles if role.role in here for choice in role.choices}
     for role in roles:
@@ -128,10 +126,6 @@ def _combinations(stack: Stack, roles: Iterable[RoleRules]) -> list[Combination]
 
 
 def _first_that_fits(stack: Stack, roles: Sequence[RoleRules]) -> Combination:
-    """Return the combination of versions with the fewest misfits, among those that ``stack`` accepts.
-
-    A suggestion that starts from it changes little.
-    """
     combinations, names = _combinations(stack, roles), {choice.name for role in roles for choice in role.choices}
     rules = [rule for role in roles for rule in role.rules if names_of(rule) <= names]
     return min(combinations, key=lambda combination: len(list(misfits(rules, combination))))

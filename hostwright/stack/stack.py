@@ -26,8 +26,8 @@ class Artifact(StackPart):
     """One file of a stack, with its addresses and its checksum.
 
     ``sha256`` and ``size`` (bytes) are ``None`` if the vendor does not publish them; the first download pins them.
-    ``stand_in`` marks a replacement of the vendor's file; as a text, it appears in every report. A ``private`` file is
-    sent to hosts over SSH only, never over HTTP.
+    ``stand_in`` marks a replacement of the vendor's file; a text appears in every report. A ``private`` file is sent to
+    hosts over SSH only, never over HTTP.
     """
 
     name: Name
@@ -39,19 +39,18 @@ class Artifact(StackPart):
     private: bool = False
 
     def labelled(self, name: str) -> str:
-        """Return ``name``, followed by the text of ``stand_in`` if it is a text."""
+        """Return ``name``, followed by ``stand_in`` if ``stand_in`` is a text."""
         return f"{name} ({self.stand_in})" if isinstance(self.stand_in, str) else name
 
 
 class RoleFile(Artifact):
-    """A file that a role needs on hosts, but that is not part of the stored stack and its digest. Its sha256 is known.
-
-    It is fetched from its addresses, or by its own method ``bring`` (``IndexFile``).
+    """A file that a role needs on hosts, but that is not part of the stored stack and its digest. Its sha256 is
+    known.
     """
 
 
 class IndexFile(RoleFile):
-    """A ``RoleFile`` without an address, which another program fetches from a package index."""
+    """A ``RoleFile`` without an address, which its method ``bring`` fetches from a package index."""
 
     @abstractmethod
     def bring(self, folder: Path) -> Path:
@@ -91,7 +90,7 @@ class AptRepository(StackPart):
 
     @property
     def keyring(self) -> str:
-        """The path of the repository's key on a host, which ``signed-by`` names."""
+        """The path of the repository's key on a host."""
         return f"/usr/share/keyrings/{self.name}-keyring.gpg"
 
 
@@ -105,8 +104,8 @@ BOOT = "/boot"
 class Share:
     """The disk space that one part of a layer needs below ``directory``, in percent of the stack's ``free_bytes``.
 
-    If the path ``unless`` exists on the host, the part is already installed and needs no space. ``directory`` is the
-    real location (``/usr/local/tool``, not ``/usr``), because any directory may be a mount point or a link.
+    If the path ``unless`` exists on the host, the part is already installed. ``directory`` is the real location
+    (``/usr/local/tool``, not ``/usr``), because any directory may be a mount point.
     """
 
     part: str
@@ -118,7 +117,7 @@ class Share:
 def taken(part: str, unless: str, percents: Mapping[str, int]) -> tuple[Share, ...]:
     """Return a ``Share`` of ``part`` for each directory in ``percents``: directory → percent of ``free_bytes``.
 
-    The percentages are measured or estimated after unpacking. Downloaded archives need space below ``hostcache.CACHE``.
+    Percentages are measured or estimated after unpacking.
     """
     return tuple(Share(part, unless, directory, percent) for directory, percent in percents.items())
 
@@ -126,34 +125,33 @@ def taken(part: str, unless: str, percents: Mapping[str, int]) -> tuple[Share, .
 class Section(StackPart):
     """The part of a stack for one role, under the role's name in the stack file.
 
-    Marks on fields (``stackvalues``) identify artifacts and text files. ``vendor`` is the supplier of the artifacts and
-    of the packages in the section's repositories.
+    ``vendor`` is the supplier of the artifacts and of the packages in the section's repositories.
     """
 
     vendor: ClassVar[str] = ""
 
     @property
     def opens(self) -> tuple[str, ...]:
-        """Names of other layers whose software this layer loads at run time, although its role does not need them."""
+        """Names of layers with software that this layer loads at run time, although this layer's role does not need
+        them.
+        """
         return ()
 
     @property
     def spare(self) -> tuple[str, ...]:
-        """Names of fields that no host needs, given the section's other values. The artifacts that they name are not
-        fetched.
-        """
+        """Names of fields that no host needs, given the section's other values. Their artifacts are not fetched."""
         return ()
 
     def versions(self) -> Mapping[str, str]:
-        """Return the versions of this layer's software: product name, as in records and audits → version."""
+        """Return the versions of this layer's software, by product name."""
         return {}
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
-        """Return the disk space that this layer needs, as shares by directory."""
+        """Return the disk space that this layer needs, by directory."""
         return ()
 
     def leaving(self) -> tuple[str, ...]:
-        """Return the packages that this layer removes from a host: shell patterns for names."""
+        """Return shell patterns for the packages that this layer removes from a host."""
         return ()
 
     def repositories(self) -> tuple[AptRepository, ...]:
@@ -161,9 +159,7 @@ class Section(StackPart):
         return tuple(_repositories(self))
 
     def never_unattended(self) -> tuple[str, ...]:
-        """Return the packages that unattended-upgrades must not change: regular expressions for the beginning of a
-        name.
-        """
+        """Return the packages that unattended-upgrades must not change: regular expressions for the start of a name."""
         return ()
 
     def artifact_uses(self) -> tuple[tuple[Where, str], ...]:
@@ -185,8 +181,7 @@ S = TypeVar("S", bound=Section)
 class StackHead(StackPart):
     """The part of a stack that is independent of roles.
 
-    ``distributions`` maps an ID in os-release to the supported VERSION_IDs. ``roles`` are the default roles of hosts
-    with this stack, in order.
+    ``distributions`` maps an ID in os-release to the supported VERSION_IDs. ``roles`` are the default roles, in order.
     """
 
     name: str
@@ -239,13 +234,13 @@ class Stack(StackHead):
         return next((section for section in self.sections.values() if isinstance(section, kind)), None)
 
     def artifact(self, name: str) -> Artifact:
-        """Return the artifact ``name``. Raises ``InputError``, with the nearest valid name, if the stack has none."""
+        """Return the artifact ``name``. Raises ``InputError`` with the nearest valid name if the stack has none."""
         if name not in self.artifacts:
             raise InputError(f"the stack {self.name} has no artifact {name!r}; {suggestion(name, self.artifacts)}")
         return self.artifacts[name]
 
     def with_files(self, files: Iterable[RoleFile]) -> Stack:
-        """Return a copy of the stack with ``files`` as further artifacts, except files with the name of an artifact."""
+        """Return a copy of the stack with ``files`` as further artifacts; existing artifacts take precedence."""
         more = {file.name: file for file in files}
         return self.model_copy(update={"artifacts": {**more, **self.artifacts}}) if more else self
 
@@ -257,7 +252,7 @@ class Stack(StackHead):
         return tuple(self.artifact(name) for name in dict.fromkeys(names))
 
     def stand_ins(self, roles: Iterable[str]) -> tuple[str, ...]:
-        """Return the names of stand-in files that a host with ``roles`` may need, each with its text."""
+        """Return the names of files for ``roles`` that replace files of the vendor, each with its text."""
         return tuple(one.labelled(one.file) for one in self.used_by(roles) if one.stand_in)
 
     def artifact_uses(self) -> tuple[tuple[Where, str], ...]:
@@ -267,16 +262,15 @@ class Stack(StackHead):
         )
 
     def versions(self) -> dict[str, str]:
-        """Return the versions of all software in the stack: product name, as in records and audits → version."""
+        """Return the versions of all software in the stack, by product name."""
         return {name: version for section in self.sections.values() for name, version in section.versions().items()}
 
     def digest(self) -> str:
-        """Return the digest of the stack's plain data (see ``stackdata``), which has no addresses of files."""
+        """Return the digest of the stack's plain data (``stackdata``), which does not depend on addresses of files."""
         return digest_of(plain(self))
 
     @model_serializer(mode="wrap")
     def _as_in_files(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Serialize sections at the top level, as in stack files. Omit sections that have only default values."""
         data: dict[str, Any] = handler(self)
         own = {name for name, artifact in self.artifacts.items() if not isinstance(artifact, RoleFile)}
         data["artifacts"] = {name: values for name, values in data.get("artifacts", {}).items() if name in own}
@@ -285,5 +279,5 @@ class Stack(StackHead):
 
 
 def safe_stack_name(name: str) -> bool:
-    """Return whether ``name`` is a safe file name: a path with it stays in the directory of stacks."""
+    """Return whether a path with ``name`` as file name stays in the directory of stacks."""
     return re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name) is not None

@@ -17,10 +17,7 @@ SCHEMA = 2
 
 
 def plain(stack: BaseModel) -> dict[str, Any]:
-    """Return ``stack`` as JSON values with the keys of stack files.
-
-    Default values are omitted, so that a later Hostwright with more keys returns the same data.
-    """
+    """Return ``stack`` as JSON values with the keys of stack files, without default values."""
     data = stack.model_dump(mode="json", exclude_defaults=True)
     artifacts = {
         name: {key: artifact[key] for key in artifact if key != "name"} for name, artifact in data["artifacts"].items()
@@ -29,7 +26,7 @@ def plain(stack: BaseModel) -> dict[str, Any]:
 
 
 def digest_of(data: Mapping[str, Any]) -> str:
-    """Return the digest of ``data``, which is a stack as plain data.
+    """Return the digest of ``data``, a stack as plain data.
 
     The digest does not depend on the order of keys, on files' addresses or transfer methods, or on the default roles.
     """

@@ -24,7 +24,7 @@ Kinds = Mapping[str, type[Section] | None]
 def load_stack(name: str, search_dirs: Sequence[Path], kinds: Kinds) -> Stack:
     """Read the stack ``name``, and the stacks that it extends, from the first of ``search_dirs`` with ``NAME.yml``.
 
-    ``kinds`` has all known roles with the models of their sections. Raises ``InputError`` if the stack has no file, and
+    ``kinds`` are the models of the sections of all known roles. Raises ``InputError`` if the stack has no file, and
     ``InputErrors`` with all errors in its files, each with file, line and column.
     """
     document = _extended(name, search_dirs, ())
@@ -42,9 +42,7 @@ def load_stack(name: str, search_dirs: Sequence[Path], kinds: Kinds) -> Stack:
 
 
 def read_stack(data: Mapping[str, Any], kinds: Kinds) -> Stack:
-    """Return the stack in ``data``, plain data as in stack files. Raises pydantic's ``ValidationError`` if it is
-    invalid.
-    """
+    """Return the stack in the plain data ``data``. Raises pydantic's ``ValidationError`` if it is invalid."""
     return _stack(stack_model(kinds).model_validate(data), kinds)
 
 
@@ -86,9 +84,8 @@ def _wrong_roles(data: Mapping[str, Any], kinds: Kinds, document: Document) -> I
 
 
 def default_stack(search_dirs: Sequence[Path]) -> str:
-    """Return the name of the default stack, from the first ``default.txt`` in ``search_dirs``.
-
-    Raises ``InputError`` if there is none.
+    """Return the default stack's name from the first ``default.txt`` in ``search_dirs``. Raises ``InputError`` without
+    one.
     """
     files = (directory / DEFAULT_FILE for directory in search_dirs)
     file = next((file for file in files if file.is_file()), None)
@@ -110,11 +107,6 @@ def stack_names(search_dirs: Iterable[Path]) -> list[str]:
 
 
 def _extended(name: str, search_dirs: Sequence[Path], seen: tuple[str, ...], place: str | None = None) -> Document:
-    """Return the content of the stack ``name``, merged over the files that it includes and the stack that it extends.
-
-    ``seen`` are the stacks that extend this stack, directly or indirectly. ``place`` is the file position at which the
-    last of them names this stack.
-    """
     if name in seen:
         circle = " → ".join((*seen, name))
         raise InputError(f"stacks extend each other in a loop: {circle}; remove one `extends`", place)
@@ -150,10 +142,6 @@ def _without(document: Document, *keys: str) -> Document:
 
 
 def _fragment(name: str, folders: Iterable[Path], place: str | None) -> Document:
-    """Read the included file ``name`` from the first of ``folders`` that has it.
-
-    ``place`` is the position of the file's name in the stack file.
-    """
     path = next((path for path in (folder / name for folder in folders) if path.is_file()), None)
     if path is None:
         raise InputError(f"include: file {name!r} does not exist; write its path relative to the stack's folder", place)
@@ -177,10 +165,7 @@ def _find(name: str, search_dirs: Sequence[Path], place: str | None) -> Path:
 
 
 def overlay(base: Document, top: Document) -> Document:
-    """Return ``base`` with the values of ``top``. Mappings are merged key by key; other values are replaced.
-
-    Each value keeps its file position.
-    """
+    """Return ``base`` with the values of ``top``; mappings are merged key by key. Values keep their file positions."""
     origins = dict(base.origins)
     data = _merge(base.data, top.data, (), origins)
     origins.update(top.origins)
@@ -199,9 +184,9 @@ def _merge(base: Any, top: Any, where: Where, origins: dict[Where, Origin]) -> A
 
 
 def _read_texts(data: dict[str, Any], model: type[StackHead], document: Document) -> Iterator[InputError]:
-    """Replace each name of a text file in a stack's ``data`` by the file's content.
+    """Replace each name of a text file by the file's content, and yield an error for each unreadable file.
 
-    A name is relative to the file that contains it. Yields an error for each unreadable file.
+    A name is relative to the file that contains it.
     """
     for way, name in marked(model, data, TextFile):
         origin = document.at(way)
@@ -214,9 +199,7 @@ def _read_texts(data: dict[str, Any], model: type[StackHead], document: Document
 
 
 def _put(data: dict[str, Any], way: Where, text: str) -> None:
-    """Put ``text`` into nested mappings at the path ``way``. Mappings on this path are copied, since others may use
-    them.
-    """
+    """Put ``text`` into nested mappings, which are copied on the path ``way``, since other documents may use them."""
     here: Any = data
     for part in way[:-1]:
         here[part] = here[part].copy()
@@ -240,9 +223,8 @@ def _unknown_artifacts(stack: Stack, document: Document) -> list[InputError]:
 
 
 def _unlike_repositories(stack: Stack, document: Document) -> Iterator[InputError]:
-    """Yield an error for each repository with another role's repository name or address, but with other differences.
-
-    apt rejects one address with two keys.
+    """Yield an error for a repository that two roles define differently, because apt rejects one address with two
+    keys.
     """
     named = [(role, one) for role, section in stack.sections.items() for one in section.repositories()]
     for (first, one), (second, other) in combinations(named, 2):

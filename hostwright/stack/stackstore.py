@@ -23,14 +23,12 @@ from hostwright.stack.stackdata import digest_of, plain
 from hostwright.stack.stackfile import Kinds, read_stack
 
 FOLDER = "stacks"
-#: schema number in the file of a stored stack. Schema 1 names the file by the digest of the stack's model.
+#: schema number in the file of a stored stack; in schema 1, the file name is a digest of the stack's model
 SCHEMA: Literal[2] = 2
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class _Kept(BaseModel):
-    """The content of the file (schema 2) of a stored stack: the stack, in the form of stack files."""
-
     model_config = ConfigDict(frozen=True, populate_by_name=True)
 
     schema_: Annotated[Literal[2], Field(alias="schema")] = SCHEMA
@@ -38,10 +36,10 @@ class _Kept(BaseModel):
 
 
 def keep(stack: Stack, root: Path | None = None) -> str:
-    """Store the verified ``stack``. Returns an error text if that fails, else an empty text.
+    """Store the verified ``stack``. Return an error text if that fails, else an empty text.
 
-    No error is raised, because a full disk on this machine must not make a healthy host fail. The default ``root`` is
-    ``places.state_root()``.
+    Never raises an error, because a full disk on this machine must not make a healthy host fail. The default ``root``
+    is ``places.state_root()``.
     """
     digest = stack.digest()
     path = _path(digest, root)
@@ -59,10 +57,10 @@ def keep(stack: Stack, root: Path | None = None) -> str:
 
 
 def find(digest: str, kinds: Kinds, root: Path | None = None) -> Stack | None:
-    """Return the stored stack with this digest; ``None`` if its file is missing or damaged on this machine.
+    """Return the stored stack with this digest; ``None`` if its file is missing or damaged.
 
-    ``kinds`` maps all known roles to the models of their sections. Raises ``InputError`` if the stack cannot be read
-    because a Hostwright of another version, or with other roles, stored it.
+    ``kinds`` are the models of the sections of all known roles. Raises ``InputError`` if a Hostwright of another
+    version, or with other roles, stored the stack.
     """
     if not _DIGEST.fullmatch(digest):
         return None
@@ -92,7 +90,6 @@ def _newer(data: dict[str, Any]) -> bool:
 
 
 def _said(data: dict[str, Any], digest: str) -> dict[str, Any] | None:
-    """Return the stack in ``data``, a stored file (schema 2), as plain data; ``None`` for another digest."""
     try:
         stack = adapter(_Kept).validate_python(data).stack
         return stack if digest_of(stack) == digest else None
@@ -109,7 +106,6 @@ def _read(stack: dict[str, Any], kinds: Kinds, path: Path, fault: str) -> Stack:
 
 
 def _has(digest: str, stack: Stack, root: Path | None) -> bool:
-    """Return whether the stored stack equals ``stack``, including file addresses, which are not part of the digest."""
     data = _data(_path(digest, root)) or {}
     kinds = {name: type(section) for name, section in stack.sections.items()}
     return _newer(data) or ("schema" in data and find(digest, kinds, root) == stack)

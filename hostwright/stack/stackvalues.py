@@ -51,7 +51,7 @@ def _without_nulls(value: Any) -> Any:
     return {name: entry for name, entry in value.items() if entry is not None} if isinstance(value, Mapping) else value
 
 
-#: validator that drops entries with a null value. A null in a stack file removes an extended stack's entry.
+#: validator that drops entries with a null value, which remove an extended stack's entry
 WithoutNulls = BeforeValidator(_without_nulls)
 
 
@@ -60,7 +60,7 @@ class ArtifactName:
 
 
 class TextFile:
-    """Marks a text that the stack file replaces by the name of a text file."""
+    """Marks a text that a stack file contains as the name of a text file."""
 
 
 class StackPart(BaseModel):
@@ -70,9 +70,9 @@ class StackPart(BaseModel):
 
 
 def marked(kind: Any, value: Any, mark: type, way: tuple[str | int, ...] = ()) -> Iterator[tuple[Any, Any]]:
-    """Yield path and value of each value inside ``value`` whose annotation in ``kind`` has the mark ``mark``.
+    """Yield path and value of each value inside ``value`` with the mark ``mark`` in its annotation in ``kind``.
 
-    ``value`` is a validated part, or raw data from a file; data of another form is ignored.
+    Data of another form than ``kind`` is ignored.
     """
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if value is None:

@@ -29,7 +29,7 @@ class Trial(StackPart):
 
     ``host`` is ``lab`` for hosts in a lab, and ``facts`` for made-up facts, with which only planning is possible.
     ``stand_ins`` are artifacts that replace the vendor's. ``tests`` are the test files. ``date`` is the day of the last
-    recorded run; ``None`` if the tests exist but no run was recorded.
+    recorded run; ``None`` without one.
     """
 
     stack: str
@@ -50,7 +50,7 @@ class Trial(StackPart):
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Key for merging: records with equal keys are merged."""
+        """Key that is equal for records to merge."""
         return self.stack, self.distribution, self.release, self.host, tuple(sorted(self.roles)), self.stand_ins
 
     def covers(self, other: Trial) -> bool:
@@ -59,10 +59,7 @@ class Trial(StackPart):
         return alike and {*other.roles} <= {*self.roles} and {*other.verbs} <= {*self.verbs}
 
     def merged(self, other: Trial) -> Trial:
-        """Return the merged record of two records with equal keys.
-
-        With equal versions, it has the verbs and tests of both; otherwise it is ``other``.
-        """
+        """Return the merged record of two records with equal keys; ``other`` if their versions differ."""
         if dict(self.versions) != dict(other.versions):
             return other
         dates = [date for date in (self.date, other.date) if date]
@@ -89,7 +86,7 @@ class TriedRole:
 
     @property
     def state(self) -> State:
-        """The strongest state that one of the records proves."""
+        """The strongest state that a record proves: ``tried``, else ``planned``."""
         return self.trials[0].state if self.trials else "not tried"
 
 
@@ -104,10 +101,7 @@ def read_trials(file: Path) -> tuple[Trial, ...]:
 
 
 def trials_text(trials: Iterable[Trial]) -> str:
-    """Return ``trials`` as the content of ``tried.json``: merged, sorted, and one record per line for readable diffs.
-
-    A record that another record covers is omitted.
-    """
+    """Return ``trials`` as the content of ``tried.json``: merged, sorted, and one record per line."""
     by_key: dict[tuple[object, ...], Trial] = {}
     for trial in trials:
         by_key[trial.key] = by_key[trial.key].merged(trial) if trial.key in by_key else trial

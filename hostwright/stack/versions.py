@@ -10,7 +10,7 @@ from packaging.version import Version
 
 @cache
 def version(text: str) -> Version:
-    """Parse ``text`` as a version. Results are cached, because rules compare the same versions for many hosts."""
+    """Parse ``text`` as a version."""
     return Version(text)
 
 
@@ -24,7 +24,7 @@ def series(text: str) -> str:
 
 
 def kernel_version(release: str) -> Version | None:
-    """Return the version at the beginning of ``release`` (the output of ``uname -r``); ``None`` if it has none.
+    """Return the version at the start of ``release`` (the output of ``uname -r``); ``None`` without one.
 
     >>> str(kernel_version("5.15.0-91-generic"))
     '5.15.0'

@@ -17,9 +17,9 @@ __all__ = ["LOCAL", "Allowance", "Options", "Output", "Readable", "Session", "Ta
 def connect(target: Target, options: Options, allowance: Allowance | None = None) -> Session:
     """Open a session on ``target``. Close the session, or use it as a context manager.
 
-    All connections of a run to one host share an ``allowance``, which limits what the host may send. Raises
-    ``ProtocolError`` if it is used up, and ``Unreachable`` if the connection fails within the connect timeout
-    (``HostKeyMismatch`` for a changed host key).
+    All connections of a run to one host share an ``allowance``, which limits the data from the host. Raises
+    ``ProtocolError`` if the allowance is used up, and ``Unreachable`` if the connection fails within the connect
+    timeout (``HostKeyMismatch`` for a changed host key).
     """
     if target.connection == LOCAL:
         from hostwright.transport.local import open_local
@@ -31,5 +31,5 @@ def connect(target: Target, options: Options, allowance: Allowance | None = None
 
 
 def import_all() -> None:
-    """Import Fabric and paramiko, before child processes are forked, so that these share the imported modules."""
+    """Import Fabric and paramiko, so that child processes that are forked later share the modules."""
     import hostwright.transport.connecting  # noqa: F401

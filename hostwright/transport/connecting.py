@@ -35,12 +35,12 @@ _CURES = {
     errno.EADDRNOTAVAIL: ONLINE,
     errno.EHOSTUNREACH: f"{_IS_IT_ON}?",
 }
-#: suggested fixes in errors for a host name that cannot be resolved
+#: suggested fix in errors for a host name that cannot be resolved
 _OF_HOST = "is ansible_host right in the inventory?"
 _NO_ADDRESS_ONLINE = "is this machine online, and does the inventory set the host's address (ansible_host)?"
 _NO_ADDRESS = "set its address in the inventory (ansible_host), or make the name known to this machine"
 _OF_JUMP = "is it right in the inventory (ansible_ssh_common_args) or in ssh_config?"
-#: exceptions that the network or the server may cause before the login
+#: exceptions before the login that the network or the server may cause
 FAILURES = (OSError, EOFError, paramiko.SSHException)
 
 
@@ -49,12 +49,12 @@ logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
 
 def open_session(target: Target, options: Options, allowance: Allowance | None = None) -> SshSession:
-    """Open an SSH session; see ``hostwright.transport.connect``."""
+    """Open an SSH session (see ``hostwright.transport.connect``)."""
     return Opening(target, options, allowance).session()
 
 
 class Opening:
-    """One attempt to connect to a host; its time limit starts when this object is created.
+    """One attempt to connect to a host, with a time limit from the creation of this object.
 
     Raises ``Unreachable`` for an invalid configuration.
     """
@@ -69,10 +69,7 @@ class Opening:
         self.deadline = Deadline(timeout_s)
 
     def session(self) -> SshSession:
-        """Connect to the jump hosts, then to the host, and return the session.
-
-        If a connection fails, the earlier connections are closed.
-        """
+        """Connect to the jump hosts, then to the host, and return the session."""
         with self.way() as (via, leases):
             connection = self._connect(self.endpoint, via, jump=False)
             kept = leases.pop_all()
@@ -82,7 +79,7 @@ class Opening:
 
     @contextmanager
     def way(self) -> Iterator[tuple[fabric.Connection | None, ExitStack]]:
-        """Yield the connection to the last jump host, and an ``ExitStack`` that releases those to all jump hosts.
+        """Yield the connection to the last jump host, and an ``ExitStack`` that releases all jump hosts.
 
         The connection is ``None`` if the host is reached directly.
         """
@@ -113,10 +110,6 @@ class Opening:
             raise Unreachable(self._host.name, sentence, passing=True, lead="") from error
 
     def _login(self, endpoint: Endpoint, *, own: bool) -> Login:
-        """Return the authentication strategy for the server ``endpoint``.
-
-        The inventory's key and password are used only for the host itself (``own``), never for a jump host.
-        """
         return Login(
             self._host.name,
             endpoint,
@@ -146,7 +139,7 @@ class Opening:
         return connection
 
     def failed(self, error: Exception, endpoint: Endpoint, *, jump: bool = False) -> HostError:
-        """Return the error to raise for ``error``, one of ``FAILURES``, with a sentence for the operator."""
+        """Return the error to raise for ``error``, one of ``FAILURES``."""
         if self.allowance.fault:
             return ProtocolError(self._host.name, f"{self.allowance.fault} ({endpoint})")
         where = _OF_JUMP if jump else _OF_HOST if self._host.address else _NO_ADDRESS
@@ -159,9 +152,8 @@ class Opening:
         return Unreachable(self._host.name, sentence, passing=_passes(error), lead=lead)
 
     def dial(self, endpoint: Endpoint, via: fabric.Connection | None) -> socket.socket | paramiko.Channel:
-        """Return a socket connected to ``endpoint``, through ``via`` if set (a jump host).
-
-        Raises one of ``FAILURES``.
+        """Return a socket connected to ``endpoint``, through the jump host ``via`` if set. Raises one of
+        ``FAILURES``.
         """
         if via is not None:
             target = (endpoint.address, endpoint.port)
@@ -218,10 +210,6 @@ def _passes(error: Exception) -> bool:
 
 
 def _sentence(error: Exception, endpoint: Endpoint, deadline: Deadline, where: str) -> str:
-    """Return the error text, with a suggested fix, for a failed connection to ``endpoint``.
-
-    ``where`` is the fix if the server's name cannot be resolved.
-    """
     place, login = endpoint.place, f"(login as {endpoint.user})"
     if isinstance(error, socket.gaierror):
         cure = where

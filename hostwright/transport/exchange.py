@@ -21,8 +21,8 @@ UNKNOWN_STATUS = -1  #: exit status of a command that a signal or the output lim
 
 
 class Target(Protocol):
-    """The properties of a host that the transport uses. For each empty property, the value in ``ssh_config`` applies,
-    else OpenSSH's default.
+    """The properties of a host that the transport uses. An empty property has its value from ``ssh_config`` or
+    OpenSSH.
     """
 
     @property
@@ -31,9 +31,7 @@ class Target(Protocol):
 
     @property
     def connection(self) -> str:
-        """``ssh``, or ``local`` for the machine that runs Hostwright. With ``local``, only ``name`` and ``address``
-        matter.
-        """
+        """``ssh``, or ``local`` for the machine that runs Hostwright."""
 
     @property
     def address(self) -> str | None:
@@ -53,7 +51,7 @@ class Target(Protocol):
 
     @property
     def proxy_jump(self) -> str | None:
-        """Jump hosts as for ``ssh -J``: ``[user@]host[:port]``, separated by commas. ``none`` means a direct
+        """Jump hosts as for ``ssh -J``: ``[user@]host[:port]``, separated by commas; ``none`` for a direct
         connection.
         """
 
@@ -78,7 +76,7 @@ class Target(Protocol):
 class Output:
     """The result of a command.
 
-    ``status`` is the exit status, or ``UNKNOWN_STATUS``. ``truncated`` is whether the command was cut off at the output
+    ``status`` is the exit status, or ``UNKNOWN_STATUS``. ``truncated`` is whether the command was ended at the output
     limit. ``duration_s`` counts from the request of a channel to the exit status.
     """
 
@@ -93,8 +91,7 @@ class Output:
 class Ends:
     """The endpoints of a connection, empty if unknown.
 
-    ``local`` is this machine's address. ``remote`` is the host's address or name, by which other hosts may also reach
-    the host.
+    ``local`` is this machine's address. ``remote`` is the host's address or name, which other hosts may also use.
     """
 
     local: str = ""
@@ -102,8 +99,9 @@ class Ends:
 
     @classmethod
     def of(cls, sock: object, address: str) -> Self:
-        """Return the endpoints of a connection to ``address``. ``local`` is empty for a connection through a jump host
-        or a ``ProxyCommand``.
+        """Return the endpoints of a connection to ``address``.
+
+        ``local`` is empty for a connection through a jump host or a ``ProxyCommand``.
 
         >>> Ends.of(None, "gpu01.rack3"), Ends.of(None, "localhost")
         (Ends(local='', remote='gpu01.rack3'), Ends(local='', remote=''))
@@ -118,7 +116,7 @@ class Ends:
 
 
 def plain_address(text: str) -> str:
-    """Return the IP address ``text`` in its canonical form.
+    """Return the IP address ``text`` in canonical form.
 
     Empty for other text, and for link-local (``fe80::1``), multicast and unspecified addresses.
 
@@ -143,7 +141,7 @@ class Deadline:
         self._end = time.monotonic() + timeout_s
 
     def left_s(self) -> float:
-        """Seconds left until the deadline, at least 0."""
+        """Seconds until the deadline, at least 0."""
         return max(0.0, self._end - time.monotonic())
 
     def passed(self) -> bool:
@@ -154,20 +152,19 @@ class Deadline:
 class Allowance:
     """Limits of SSH messages and bytes that one host may send in one run, over all of its connections.
 
-    Timeouts are not enough, because a server may send unsolicited messages of one byte each. While a connection is open
-    or a command runs, the limits are higher by many times the need of an honest host. Sent data and elapsed time also
-    raise the limits, because the host replies to sent data and to keepalives.
+    The limits are higher while a connection is open or a command runs. Sent data and elapsed time also raise them,
+    because the host replies to sent data and to keepalives.
     """
 
     #: numbers of messages and bytes that a host may send to open a connection
     CONNECTION = (2_000, 2 << 20)
     #: numbers of messages and bytes allowed for a command, in addition to the output limit
     COMMAND = (20_000, 5 << 20)
-    #: assumed average number of output bytes in a message. Real hosts send more bytes per message.
+    #: assumed average number of output bytes in a message, less than real hosts send
     MESSAGE_BYTES = 256
     SENT_BYTES = 2048  #: number of bytes sent to a host that entitle the host to one window adjustment
     PER_SECOND = (2.0, 256.0)  #: numbers of messages and bytes allowed per second, for a host's replies to keepalives
-    #: numbers of messages and bytes that a host may send in a whole run. The largest known output has 108 MiB.
+    #: numbers of messages and bytes that a host may send in a whole run (the largest known output has 108 MiB)
     RUN = (3_000_000, 512 << 20)
 
     def __init__(self, clock: Callable[[], float] = time.monotonic):
@@ -195,7 +192,7 @@ class Allowance:
 
     @contextmanager
     def command(self, cap_bytes: int) -> Iterator[None]:
-        """Raise the host's message and byte limits while a command runs whose output limit is ``cap_bytes``."""
+        """Raise the host's message and byte limits while a command with the output limit ``cap_bytes`` runs."""
         messages, size = self.COMMAND
         with self._with(messages + cap_bytes // self.MESSAGE_BYTES, size + cap_bytes + cap_bytes // 8):
             yield
@@ -217,10 +214,7 @@ class Allowance:
                 self._bytes = min(self._bytes, self._open_bytes)
 
     def sent(self, size: int) -> None:
-        """Raise the host's message and byte limits after ``size`` bytes were sent to the host.
-
-        The host may acknowledge sent data with window adjustments.
-        """
+        """Raise the host's message and byte limits after ``size`` bytes were sent to the host."""
         with self._lock:
             self._earn(size / self.SENT_BYTES, size / self.SENT_BYTES * 16)
 

@@ -17,8 +17,7 @@ _UNSET = (
     *("BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "CDPATH", "POSIXLY_CORRECT", "BLOCK_SIZE", "DF_BLOCK_SIZE"),
     *("DU_BLOCK_SIZE", "LS_BLOCK_SIZE", "TIME_STYLE", "QUOTING_STYLE", "GREP_OPTIONS", "CLICOLOR_FORCE"),
 )
-#: command line for the login shell. Each mark is printed from two parts, because some shells echo the command line; the
-#: subshell keeps ``exit`` in the program from skipping the end mark.
+#: command line for the login shell, with marks in two parts, because some shells echo the command line
 _LINE = (
     "/usr/bin/env {unset} SHLVL=2 /bin/sh -c '"
     "printf %s%s hwbegin- {nonce}; printf %s%s hwbegin- {nonce} >&2; "
@@ -49,9 +48,9 @@ class Stream:
         self.status: int | None = None
 
     def feed(self, data: bytes) -> bytes:
-        """Return the command's own output in ``data``, newly received bytes of the stream.
+        """Return the command's own output in the newly received bytes ``data``.
 
-        Bytes at the end that may begin a mark are held back until the next call.
+        Bytes at the end that may begin a mark are returned by the next call.
         """
         if self.status is not None:
             self.after_bytes += len(data)
@@ -78,7 +77,7 @@ class Stream:
         return data[: len(data) - held]
 
     def rest(self) -> bytes:
-        """Return the bytes that ``feed`` held back. Call this when the connection has ended."""
+        """Return the bytes that ``feed`` still has, after the connection has ended."""
         held, self._held = self._held, b""
         if self.begun:
             return held
@@ -93,7 +92,7 @@ class Stream:
 class Frame:
     """A command in a frame of marks. ``line`` is the command line for the login shell.
 
-    ``program`` is sent over standard input after the begin mark has arrived on ``stdout``.
+    ``program`` must be sent over standard input after the begin mark has arrived on ``stdout``.
     """
 
     def __init__(self, command: str):
@@ -119,5 +118,5 @@ class Frame:
         return sum(stream.noise_bytes + stream.after_bytes for stream in (self.stdout, self.stderr))
 
     def rest(self) -> tuple[bytes, bytes]:
-        """Return the bytes held back for standard output and error. Call this when the connection has ended."""
+        """Return the rest of standard output and error, after the connection has ended."""
         return self.stdout.rest(), self.stderr.rest()

@@ -28,7 +28,7 @@ _PIECE_BYTES = 64 * 1024  #: maximum number of bytes of one write. A pipe on Lin
 def open_local(target: Target) -> LocalSession:
     """Open a session on this machine.
 
-    Raises ``Unreachable`` if the address of ``target`` (``ansible_host``) is not an address of this machine.
+    Raises ``Unreachable`` if the address of ``target`` is not an address of this machine.
     """
     if target.address and not _is_own(target.address):
         raise Unreachable(
@@ -78,8 +78,7 @@ class LocalSession(ChannelSession):
 class Process:
     """A process that runs one command, with the methods of a channel that ``Exchange`` uses.
 
-    One thread reads, another may write, and any thread may call ``cut``, which wakes both through ``_wake``. As over
-    SSH, ``cut`` closes the process's input and outputs, and does not kill the process.
+    One thread reads, another may write, and any thread may call ``cut``.
     """
 
     def __init__(self, command: str, account: pwd.struct_passwd):
@@ -113,10 +112,7 @@ class Process:
 
     @property
     def exit_status(self) -> int:
-        """The exit status, or ``UNKNOWN_STATUS`` while the process runs, after a signal and after ``cut``.
-
-        The shell may exit with 0 after ``cut`` without having run the command.
-        """
+        """The exit status, or ``UNKNOWN_STATUS`` while the process runs, after a signal and after ``cut``."""
         status = self._process.poll()
         return UNKNOWN_STATUS if self.lost or status is None or status < 0 else status
 
@@ -187,7 +183,7 @@ class Process:
                 self._process.stdin.close()
 
     def cut(self) -> None:
-        """End reading from and writing to the process. Any thread may call this at any time."""
+        """End reading from and writing to the process, without killing it. Thread-safe."""
         self.lost = self.closed = True
         self._notice()
 
@@ -226,7 +222,6 @@ def _home(account: pwd.struct_passwd) -> str:
 
 
 def _is_own(address: str) -> bool:
-    """Return whether ``address``, a name or an address, belongs to this machine: whether a socket can bind to it."""
     with suppress(OSError, UnicodeError):
         for family, _, _, _, place in socket.getaddrinfo(address, None, type=socket.SOCK_DGRAM):
             with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as sock:

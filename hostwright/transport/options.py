@@ -35,10 +35,10 @@ class Shared:
 class Options:
     """Connection settings. Use one value for all hosts of a run, so that their connections share the caches.
 
-    ``host_keys``: ``strict`` refuses a host with an unknown key; ``accept-new`` records an unknown key and continues.
-    Both refuse a changed key. ``ssh_config`` replaces ``~/.ssh/config`` and ``/etc/ssh/ssh_config``.
-    ``connect_timeout_s`` limits the seconds from the start of a connection to the end of the login. ``keepalive_s`` is
-    the interval of keepalive messages. The inventory and ``ssh_config`` take precedence over both.
+    With ``host_keys`` ``strict``, a host with an unknown key is refused; with ``accept-new``, the key is recorded. A
+    changed key is always refused. ``ssh_config`` replaces ``~/.ssh/config`` and ``/etc/ssh/ssh_config``.
+    ``connect_timeout_s`` are the seconds from the start of a connection to the end of the login, and ``keepalive_s``
+    those between keepalive messages; the inventory and ``ssh_config`` take precedence.
     """
 
     host_keys: Literal["strict", "accept-new"] = "strict"

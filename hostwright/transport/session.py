@@ -29,10 +29,7 @@ _LOST_S = 0.05  #: seconds to wait for paramiko's report of a lost connection
 
 
 class Session(ABC):
-    """An open session on one host, as the login user. ``RootShell`` uses a session to run programs as root.
-
-    Close it, or use it as a context manager. Several threads may run commands at once.
-    """
+    """An open session on one host, as the login user. Close it, or use it as a context manager. Thread-safe."""
 
     def __init__(
         self,
@@ -69,15 +66,14 @@ class Session(ABC):
     ) -> Output:
         """Run ``command`` (POSIX sh) as the login user, and return its status and output; any status is allowed.
 
-        ``/bin/sh`` runs the command, whatever the login shell is (see ``frame``). ``stdin`` is sent while the output is
-        read, followed by end of file. ``timeout_s`` limits the total time, ``idle_s`` the time without any byte in
-        either direction. If the output exceeds ``cap_bytes``, the command is cut off (``truncated``). ``on_stdout``
-        receives standard output as it arrives, in this thread; ``Output.stdout`` is then empty. ``on_stderr`` does the
-        same for standard error. Errors contain ``name``, if set, instead of the command.
+        ``/bin/sh`` runs the command, whatever the login shell is. ``stdin`` is sent while the output is read.
+        ``timeout_s`` limits the total time, ``idle_s`` the time without any byte in either direction. At ``cap_bytes``
+        of output, the command is ended (``truncated``). ``on_stdout`` receives standard output as it arrives;
+        ``Output.stdout`` is then empty. ``on_stderr`` does the same for standard error. Errors contain ``name``, if
+        set, instead of the command.
 
-        Raises ``Unreachable`` on a timeout, on a lost connection and if the login shell does not run the command. Also
-        raises the exceptions of ``stdin`` and of the two callbacks. Insert values into a command only with
-        ``common.quoting.sh``:
+        Raises ``Unreachable`` on a timeout, on a lost connection and if the login shell does not run the command, and
+        the exceptions of ``stdin`` and of the callbacks. Insert values into a command only with ``common.quoting.sh``:
 
         >>> from hostwright.common.quoting import sh
         >>> output = session.run(sh("wc -c; test -d %s", "/no such"), stdin=b"hello", timeout_s=10)
@@ -90,7 +86,7 @@ class Session(ABC):
         """Shut down the session. Any thread may call this; running commands then report a lost connection."""
 
     def close(self) -> None:
-        """Close the session. Closing twice does nothing."""
+        """Close the session. A second call does nothing."""
         with self._lock:
             if self._closed:
                 return
@@ -128,7 +124,7 @@ class ChannelSession(Session):
         on_stderr: Callable[[bytes], None] | None = None,
         name: str = "",
     ) -> Output:
-        """Run a command; see ``Session.run``."""
+        """Run a command (see ``Session.run``)."""
         with self._lock:
             self.execs += 1
         name = _short(name or command)
@@ -184,10 +180,6 @@ class ChannelSession(Session):
         return Unreachable(self.host.name, f"{sentence} ({self.endpoint})", passing=not (in_time or text))
 
     def _failure(self, sentence: str) -> HostError:
-        """Return the error for a failed connection, with the text ``sentence``.
-
-        If the host has exceeded its allowance, the error reports that instead.
-        """
         if self._allowance.fault:
             return ProtocolError(self.host.name, f"{self._allowance.fault} ({self.endpoint})")
         return Unreachable(self.host.name, f"{sentence} ({self.endpoint})", passing=True)
@@ -229,11 +221,7 @@ class SshSession(ChannelSession):
         return channel
 
     def _open(self, transport: paramiko.Transport, deadline: Deadline) -> paramiko.Channel:
-        """Open a channel.
-
-        If the host refuses (MaxSessions), close an idle channel, wait until the host has freed closed channels, and
-        retry once.
-        """
+        """Open a channel. If the host refuses it (MaxSessions), close an idle channel and retry once."""
         from paramiko import ChannelException
 
         try:

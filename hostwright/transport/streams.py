@@ -11,7 +11,7 @@ from typing import Protocol
 from hostwright.transport.exchange import Deadline
 from hostwright.transport.frame import NOISE_CAP_BYTES, Frame, Stream
 
-#: time limit in seconds until a command begins (our choice). Start files of a login shell may be slow.
+#: time limit in seconds until a command begins (our choice), since shell startup files may be slow
 START_S = 60.0
 #: maximum number of bytes of one read, equal to paramiko's receive window
 _RECV_BYTES = 2 * 1024 * 1024
@@ -36,7 +36,7 @@ class CommandEnd(Protocol):
 
 
 class Channel(Protocol):
-    """The channel of a running command: paramiko's channel, or a process on this machine (``local``)."""
+    """The channel of a running command: paramiko's channel, or a process on this machine."""
 
     @property
     def closed(self) -> bool:
@@ -115,8 +115,7 @@ class Exchange:
     def run(self, deadline: Deadline, idle_s: float | None) -> bool:
         """Send standard input and receive output until the command ends or is cut off; return ``False`` on a timeout.
 
-        The command ends at the end marks of its frame, because a start file's background process may keep the channel
-        open.
+        The command ends at the end marks of its frame, because a background process may keep the channel open.
         """
         poll = select.poll()
         poll.register(self._channel.fileno(), select.POLLIN)
@@ -182,7 +181,6 @@ class Exchange:
         self.truncated = self.truncated or len(self.stderr) > _STDERR_CAP_BYTES
 
     def _send(self) -> None:
-        """Send standard input. Return early if the command or the connection ends, which ``_receive`` then detects."""
         from paramiko import SSHException
 
         chunks = self._chunks(self._channel.out_max_packet_size - _PACKET_ROOM)
@@ -202,7 +200,6 @@ class Exchange:
             self._moved = time.monotonic()
 
     def _chunks(self, size: int) -> Iterator[bytes]:
-        """Yield standard input in pieces of ``size`` bytes, the size of a packet, so that ``sendall`` copies little."""
         known = self._frame.program + (self._stdin if isinstance(self._stdin, bytes) else b"")
         yield from (known[start : start + size] for start in range(0, len(known), size))
         if self._stdin is not None and not isinstance(self._stdin, bytes):

@@ -25,15 +25,15 @@ _KILL_S = 5  #: seconds between SIGTERM and SIGKILL for a command that reached `
 TIMED_OUT = 124  #: exit status of timeout(1) for a command that reached its limit
 #: shell code after timeout(1) that replaces status 137 (killed), which looks like a lost connection
 KILLED_AS_TIMED_OUT = f"|| {{ status=$?; [ $status -ne 137 ] || status={TIMED_OUT}; exit $status; }}"
-#: time limit in seconds for a command of a check. Training a small model on a slow CPU takes a minute.
+#: time limit in seconds for a command of a check; training a small model on a slow CPU takes a minute
 CHECK_TIMEOUT_S = 300.0
 
-#: directories to try for the login user's programs, as shell words. The directory /tmp may be mounted noexec.
+#: directories to try for the login user's programs, as shell words, because /tmp may be mounted noexec
 USER_DIRS = '"/tmp/hostwright-check.$(id -u)" "$HOME/.hostwright-check"'
 _NOWHERE = 79  #: exit status (our choice) if the login user cannot execute programs in any of ``USER_DIRS``
 
 
-#: first line of each command of a check. Checks find the login user's original PATH in ``SESSION_PATH``.
+#: first line of each command of a check, which keeps the login user's original PATH in ``SESSION_PATH``
 _SEARCH = f"SESSION_PATH=${{PATH-}} PATH={PATH}:${{PATH:-/bin}}; export SESSION_PATH PATH\n"
 
 _BYTES = "latin-1"  #: encoding that maps each byte to one character
@@ -68,7 +68,7 @@ class SessionBackend(BaseBackend):  # type: ignore[misc]  # testinfra has no typ
         self.root = root
 
     def run(self, command: str, *args: str, **kwargs: Any) -> CommandResult:  # noqa: ARG002 (testinfra's signature)
-        """Return the result of ``command``; each ``%s`` in it is replaced by one of ``args``, quoted.
+        """Return the result of ``command``, in which each ``%s`` is replaced by one of ``args``, quoted.
 
         Raises ``HostError`` if the command cannot be run.
         """
@@ -79,20 +79,20 @@ class SessionBackend(BaseBackend):  # type: ignore[misc]  # testinfra has no typ
         return self.completed(line, output)
 
     def completed(self, line: str, output: Output) -> CommandResult:
-        """Create the result of the command ``line`` from its output, and pass the output to ``heard``."""
+        """Return the result of the command ``line`` from ``output``, after passing ``output`` to ``heard``."""
         self._heard(output)
         return Completed(self, output.status, self.encode(line), output.stdout, output.stderr)
 
 
 def testinfra_host(shell: RootShell, *, root: bool = False, heard: Heard = _unheard) -> TestinfraHost:
-    """Return the testinfra object ``host`` for an open shell. ``heard`` is called with the output of each command."""
+    """Return the testinfra object ``host`` for an open shell. ``heard`` receives the output of each command."""
     return TestinfraHost(SessionBackend(shell, root=root, heard=heard))
 
 
 class OnceRunner:
-    """Runs each command once for all processes that use the same folder of results. The others wait for it.
+    """Runs each command once for all processes that use the same folder of results.
 
-    Use it only for commands that change nothing, and whose output does not change while a host is verified.
+    Use it only for commands that change nothing and that always print the same.
     """
 
     def __init__(self, host: TestinfraHost, folder: Path):
@@ -122,8 +122,7 @@ class OnceRunner:
 class BoundedRunner:
     """Runs commands that may hang, each once and with the time limit ``ANSWER_S``.
 
-    After a program has hung, no process that uses the same folder of results runs it again. While a command runs, other
-    processes wait for its result.
+    After a program has hung, no process that uses the same folder of results runs it again.
     """
 
     def __init__(self, host: TestinfraHost, folder: Path):
@@ -131,7 +130,7 @@ class BoundedRunner:
         self._hung = folder / "hung"
 
     def __call__(self, command: str, *arguments: str) -> CommandResult:
-        """Run a command as the user of ``host``. Raises ``AssertionError`` if its program (the first word) hangs."""
+        """Raises ``AssertionError`` if the command's program hangs."""
         program = command.split(maxsplit=1)[0]
         with self._hung.open("a+") as file:
             flock(file, LOCK_EX)
@@ -147,8 +146,8 @@ class BoundedRunner:
 def program_runner(host: TestinfraHost, root_run: Callable[..., CommandResult]) -> Callable[..., CommandResult]:
     """Return the function ``run(script, *arguments)``, for scripts that create programs and execute them.
 
-    The function sets ``$TMPDIR`` to a directory in which programs may be executed. ``host`` runs the script as the
-    login user. If that user cannot execute programs, ``root_run`` runs the script.
+    ``$TMPDIR`` is a directory in which programs may be executed. ``host`` runs the script as the login user or, if that
+    user cannot execute programs, ``root_run`` runs it.
     """
 
     def run(script: str, *arguments: str) -> CommandResult:

@@ -13,8 +13,8 @@ from hostwright.verify.verdict import Check, Verdict
 class Cause:
     """A known problem of a host (``finding``), and the failed checks that the problem explains.
 
-    ``probably`` is true if no check printed the problem's message, but the host has no other known problem in the
-    checks' layer.
+    ``probably`` is true if no check printed the problem's message, and the problem is the only one in the checks'
+    layer.
     """
 
     finding: Finding
@@ -45,21 +45,12 @@ def _cause(finding: Finding, checks: tuple[Check, ...]) -> Cause:
 
 
 def _instead(named: Finding, grave: Iterable[Finding], looked: Examination) -> str:
-    """Return the rule of the problem to report instead of ``named``; empty if ``named`` is right.
-
-    A check printed the message of ``named``. It is wrong if no probe found it on the host, and exactly one other grave
-    problem was found in its layer.
-    """
     rules = [finding.rule for finding in grave if finding.layer == named.layer]
     denied = named.layer and named.rule not in {*looked.not_checked, *(finding.rule for finding in looked.findings)}
     return rules[0] if denied and len(rules) == 1 else ""
 
 
 def _likely(grave: Iterable[Finding], silent: Iterable[Check]) -> dict[str, list[Check]]:
-    """Return the checks in ``silent``, which printed no known message, by the rule of the problem in their layer.
-
-    A check is included only if its layer has exactly one grave problem on this host.
-    """
     rules: dict[str, list[str]] = {}
     for finding in grave:
         rules.setdefault(finding.layer, []).append(finding.rule)

@@ -35,14 +35,14 @@ _DIED = None  #: exit status of a host's process when pytest itself has ended
 
 
 def files_of(role: Role, site: Site) -> list[Path]:
-    """Return the files with checks of ``role``: of the standard role, if it is or extends one, then of the site."""
+    """Return the files with checks of ``role``: of the standard role that it is or extends, then of the site."""
     name = f"test_{role.name}.py"
     places = [*([STANDARD_CHECKS / name] if role.standard else []), site.checks / name]
     return list(dict.fromkeys(path.resolve() for path in places if path.exists()))
 
 
 class Checks:
-    """Runs the checks of roles on hosts, in one pytest process. Several threads may call ``of``."""
+    """Runs the checks of roles on hosts, in one pytest process. Thread-safe."""
 
     def __init__(self, roster: Roster, roles: Iterable[Role], *, hosts: int = 1, limit_s: float = LIMIT_S):
         self._roster, self._hosts, self._limit_s = roster, hosts, limit_s
@@ -99,7 +99,6 @@ class Checks:
         return tuple(map(self._check, rows))
 
     def _check(self, row: dict[str, Any]) -> Check:
-        """Return the result of a check from ``row``, with any known problem in the output of the check's commands."""
         output = row.pop("output")
         del row["number"]
         return Check(
@@ -108,10 +107,7 @@ class Checks:
         )
 
     def _order(self, number: int, order: dict[str, Any]) -> int | None:
-        """Send ``order``, which is to check one host, to pytest. Return the exit status of the process for this host.
-
-        Return ``None`` if pytest ended first.
-        """
+        """Return the exit status of the checks of one host, or ``None`` if pytest ended first."""
         queue: SimpleQueue[int | None] = SimpleQueue()
         with self._lock:
             if self._ended:
@@ -140,11 +136,7 @@ class Checks:
         self._reader.start()
 
     def _command(self, pipe: int) -> list[str]:
-        """Return the pytest command line. ``pipe`` is the descriptor of the pipe to pytest.
-
-        Variables and passwords are sent through the pipe, so that no argument, environment or file contains a secret.
-        With ``-P``, nothing is imported from the working directory.
-        """
+        """Return the pytest command line. It contains no secret: variables and passwords are sent through ``pipe``."""
         command = [sys.executable, "-P", "-m", "pytest", *map(str, self._files), "-p", "hostwright.verify.layer_checks"]
         command += ["--rootdir", str(STANDARD_CHECKS), "-c", str(STANDARD_CHECKS / "pytest.ini")]
         # Without this option, pytest would run a conftest.py in a directory above the checks.
@@ -187,10 +179,7 @@ def check_layers(target: TargetHost, roster: Roster, password: Secret | None) ->
 
 
 def _refuse_others_conftest() -> None:
-    """Raise ``NotTrusted`` for a ``conftest.py`` above the standard checks that other users may have written.
-
-    pytest would run such a file, for example if Hostwright is installed below ``/tmp``.
-    """
+    """Raise ``NotTrusted`` for a ``conftest.py`` that others may have written, because pytest would run it."""
     for folder in STANDARD_CHECKS.parents:
         if (folder / "conftest.py").exists() and (fault := fault_of(folder / "conftest.py")):
             raise NotTrusted(
@@ -200,7 +189,6 @@ def _refuse_others_conftest() -> None:
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment for the pytest process: that of this process, without pytest's variables."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     return {**kept, "PYTHONPATH": str(STANDARD.parent.parent), "PYTHONDONTWRITEBYTECODE": "1"}
 
@@ -215,7 +203,6 @@ def _lines(path: Path) -> list[bytes]:
 
 
 def _inventory(roster: Roster) -> list[str]:
-    """Return the pytest options with the paths of the inventory; none if it is the site's own inventory."""
     if roster.sources == (roster.site.inventory,):
         return []
     return [word for source in roster.sources for word in ("--hw-inventory", str(source))]

@@ -20,10 +20,7 @@ LEADS_ON = f"; {Command('runs.show', run='{run}')} shows the results"
 
 
 def verify(run: Run) -> RunResults[Verdict]:
-    """Verify each host of a run: plan its changes, and run the checks of its layers.
-
-    A host passes only if its plan is empty and all its checks pass.
-    """
+    """Verify each host of a run: its plan must be empty, and all checks of its layers must pass."""
     by_name, connections = run.targets.by_name, run.connections
     roles = dict.fromkeys(role for target in run.targets for role in target.roles)
     with run.begun(NOTHING_CHANGED, LEADS_ON), Checks(run.roster, roles, hosts=len(by_name)) as checks:
@@ -58,7 +55,6 @@ def verify(run: Run) -> RunResults[Verdict]:
 
 
 def _examined(run: Run, target: TargetHost, verdict: Verdict) -> Verdict:
-    """Return the verdict with the known problems of the host, which is probed again over a new connection."""
     try:
         with guarded(target.name), run.connections.connect(target) as shell:
             units = units_named("\n".join(check.why for check in verdict.failed_checks))
@@ -74,7 +70,6 @@ def _examined(run: Run, target: TargetHost, verdict: Verdict) -> Verdict:
 
 
 def _end_of(result: Verdict | HostError) -> HostEnded:
-    """Return the event for the result of verifying a host. A host that does not pass has failed."""
     if isinstance(result, HostError):
         return HostEnded(result.host, result_of(result), result.sentence)
     if result.passed:

@@ -42,7 +42,7 @@ from hostwright.verify.worker import UNREADABLE, Order, Task, run_in_lanes, serv
 
 STANDARD_CHECKS = (STANDARD / "checks").resolve()
 OUTPUT_CHARACTERS = 256 * 1024  #: number of characters of the output of a check's commands to search for known failures
-#: exceptions that mean that a check was not made: no response, or a missing requirement
+#: exceptions that mean that a check was not made, because of no response or a missing requirement
 UNCHECKED = (HostError, pytest.skip.Exception)
 
 
@@ -54,22 +54,21 @@ _OBJECT = Pattern(r"<[^<>\n]{1,300} at 0x[0-9a-f]{1,16}>")  #: pattern of the de
 
 
 class CheckOutputs:
-    """The output of the commands of the current check, and of the commands of each fixture."""
+    """The output of the commands of the current check and of each fixture."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
         self.of_fixtures: dict[str, list[str]] = {}
 
     def hear(self, output: Output) -> None:
-        """Store the standard error of a command. If the command failed, also store its standard output."""
+        """Store the standard error of a command and, if the command failed, its standard output."""
         text = output.stderr + (output.stdout if output.status else b"")
         if text:
             self.texts.append(text.decode("utf-8", "replace"))
 
     def by(self, item: pytest.Item) -> str:
-        """Return the stored output of the commands of the check ``item``.
-
-        From a long output, the beginning, which has the first error, and the end are kept.
+        """Return the stored output of the commands of the check ``item``; of a long output, the beginning and the
+        end.
         """
         names: list[str] = getattr(item, "fixturenames", [])
         texts = [text for name in names for text in self.of_fixtures.get(name, ())] + self.texts
@@ -80,7 +79,7 @@ class CheckOutputs:
 
 @dataclass(frozen=True)
 class CheckedHost:
-    """The host that this process checks, and the sudo password for it."""
+    """The host that this process checks, with the sudo password."""
 
     target: TargetHost
     password: Secret | None
@@ -118,7 +117,7 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.Fix
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]:
-    """Keep pytest running if a ``conftest.py`` is broken: only the checks in its directory and below fail."""
+    """Keep pytest running if a ``conftest.py`` is broken. Only the checks in its directory and below fail."""
     outcome: Any = yield
     if outcome.excinfo is not None and isinstance(outcome.excinfo[1], ConftestImportFailure):
         early_config.stash[BROKEN] = outcome.excinfo[1]
@@ -126,7 +125,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]
 
 
 def pytest_exception_interact(node: pytest.Item | pytest.Collector, call: pytest.CallInfo[Any]) -> None:
-    """Record a file of checks that cannot be imported. Only hosts with the role of this file report the error."""
+    """Record a file of checks that cannot be imported, as an error of hosts with its role only."""
     if isinstance(node, pytest.Collector) and call.excinfo is not None:
         wrapped = call.excinfo.value
         error = wrapped.__cause__ if isinstance(wrapped.__cause__, Exception) else wrapped
@@ -169,7 +168,6 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
 
 
 def _check(session: pytest.Session, roster: Roster, order: Order) -> int:
-    """Run the checks of one host, in the process for this host. Return the exit status of that process."""
     target = roster.targets(order["host"], order["roles"])[0]
     items = [item for item in session.items if _role_of(item) in order["roles"]]
     units = units_of([_placed(item) for item in items])
@@ -200,10 +198,6 @@ def _placed(item: pytest.Item) -> PlacedCheck:
 
 
 def _run(session: pytest.Session, items: Sequence[pytest.Item], taken: Iterable[Unit], results: _Results) -> int:
-    """Run the checks ``items`` in the units ``taken``, and return an exit status.
-
-    Session fixtures are kept between units, and are torn down after the last unit.
-    """
     for unit in taken:
         for number, following in zip(unit, [*unit[1:], None], strict=True):
             nextitem: Any = session if following is None else items[following]
@@ -225,7 +219,6 @@ class _Results:
         self._last: dict[str, Any] = {}
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        """Write a line when a check begins, so that a check that never ends is known."""
         self._put(self._named(self._items[self._numbers[nodeid]]))
 
     @pytest.hookimpl(hookwrapper=True)
@@ -244,7 +237,6 @@ class _Results:
             item.config.stash[OUTPUTS].texts.clear()
 
     def end(self, call: pytest.CallInfo[None]) -> None:
-        """Report an error in the final teardown of session fixtures as a failure of the last check."""
         if call.excinfo is not None and self._last.get("passed"):
             self._put({**self._last, "passed": False, "why": _why(call)})
 
@@ -265,7 +257,7 @@ class _Results:
         return {"number": self._numbers[item.nodeid], "role": _role_of(item), "check": item.name}
 
     def _put(self, row: Mapping[str, Any]) -> None:
-        """Append ``row`` as a line with a single write call, because several processes append to the file."""
+        """Append ``row`` with a single write call, because several processes append to the file."""
         file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
             os.write(file, json.dumps(row).encode() + b"\n")
@@ -278,7 +270,6 @@ def _role_of(node: pytest.Item | pytest.Collector) -> str:
 
 
 def _why(call: pytest.CallInfo[None]) -> str:
-    """Return the message of a failed assertion or of an error, without pytest's traceback."""
     error = call.excinfo
     if error is None:
         return ""
@@ -294,7 +285,7 @@ def target(pytestconfig: pytest.Config) -> TargetHost:
 
 @pytest.fixture(scope="session")
 def no_gpu(target: TargetHost) -> Callable[[], NoReturn]:
-    """A function for checks that need a GPU: it ends the check, which then does not count.
+    """A function that ends a check because it needs a GPU; the check then does not count.
 
     If the inventory defines GPUs for the host, the check fails.
     """
@@ -338,9 +329,8 @@ def bounded_run(host: TestinfraHost, pytestconfig: pytest.Config) -> BoundedRunn
 
 @pytest.fixture(scope="session")
 def once(host: TestinfraHost, pytestconfig: pytest.Config) -> OnceRunner:
-    """A runner for commands whose output does not change.
-
-    ``once("cmd %s", argument)`` runs the command once per host, as the login user, like ``host.run``.
+    """A runner for commands that always print the same, once per host and as the login user: ``once("cmd %s",
+    argument)``.
     """
     return OnceRunner(host, pytestconfig.stash[ANSWERS])
 
@@ -360,7 +350,7 @@ def root_run(root_host: TestinfraHost) -> Callable[..., CommandResult]:
 
 @pytest.fixture(scope="session")
 def root_once(root_host: TestinfraHost, pytestconfig: pytest.Config) -> OnceRunner:
-    """A runner for root's commands whose output does not change: ``root_once("cmd %s", argument)``, once per host."""
+    """A runner for root's commands that always print the same, once per host: ``root_once("cmd %s", argument)``."""
     return OnceRunner(root_host, pytestconfig.stash[ANSWERS])
 
 

@@ -16,10 +16,9 @@ MARKS = {
     ALONE: "disturbs other checks of the host, so no other check runs at the same time",
     BESIDE: "may run in parallel with other checks of its file, or of the site",
 }
-#: maximum number of groups of checks that run at once on a host (our choice). While one process runs the longest group,
-#: three can run all others.
+#: maximum number of groups of checks that run at once on a host (our choice)
 MOST_PER_HOST = 4
-#: maximum number of groups of checks that run at once on all hosts (our choice). Each group takes 15 MB of memory.
+#: maximum number of groups of checks that run at once on all hosts (our choice); each takes 15 MB of memory
 MOST_LANES = 32
 
 Unit = tuple[int, ...]  #: positions of a group's checks in the list of all checks of a host
@@ -36,16 +35,14 @@ class PlacedCheck:
 
 @dataclass(frozen=True, slots=True)
 class HostUnits:
-    """The units of a host's checks, in starting order (``side_by_side``), and checks to run ``alone`` afterwards."""
+    """The units of a host's checks in starting order (``side_by_side``), and the checks to run ``alone`` afterwards."""
 
     side_by_side: tuple[Unit, ...]
     alone: Unit
 
 
 def units_of(checks: Sequence[PlacedCheck]) -> HostUnits:
-    """Group the checks of a host into units.
-
-    Units of the last file start first, since checks of higher layers take longer.
+    """Group the checks of a host into units. Units of the last file start first, because they take longer.
 
     >>> base, motd = Path("test_base.py"), Path("test_motd.py")
     >>> marked = PlacedCheck(base, True, frozenset({BESIDE}))
@@ -67,9 +64,7 @@ def _of_file(file: Path, checks: Sequence[PlacedCheck], numbers: Iterable[int]) 
 
 
 def lanes_for(hosts: int, units: HostUnits) -> int:
-    """Return the number of units that run at once on each host, in a run with ``hosts`` hosts.
-
-    The number is at least 1, so that no host waits for another.
+    """Return the number of units that run at once on each host, at least 1, in a run with ``hosts`` hosts.
 
     >>> units = HostUnits(tuple((number,) for number in range(9)), ())
     >>> [lanes_for(hosts, units) for hosts in (1, 8, 16, 1000)]

@@ -25,7 +25,7 @@ class Check:
 
     @property
     def holds(self) -> bool:
-        """Whether the check passed, or was not made because it needs a GPU that the host does not have."""
+        """Whether the check passed, or was not made because the host lacks the GPU that it needs."""
         return self.passed or self.no_gpu
 
 
@@ -33,8 +33,8 @@ class Check:
 class Verdict:
     """The result of verifying one host. It passes if nothing differs from the stack and every check passes.
 
-    A check that could not be made has not failed, but then the host does not pass. On a host without a GPU, checks that
-    need a GPU do not count.
+    A check that could not be made has not failed, but the host does not pass. Checks that need a missing GPU do not
+    count.
     """
 
     host_plan: HostPlan
@@ -65,7 +65,7 @@ class Verdict:
 
     @property
     def failed_roles(self) -> tuple[str, ...]:
-        """The roles of which a state differs or a check failed, each once."""
+        """The roles with a state that differs or a check that failed, each once."""
         failed = [check.role for check in self.failed_checks]
         return tuple(dict.fromkeys([role.role for role in self.plan.roles] + failed))
 

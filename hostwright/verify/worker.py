@@ -31,10 +31,10 @@ _FORK = multiprocessing.get_context("fork")
 
 
 def serve(parent: Connection, prepare: Callable[[Order], Task]) -> None:
-    """Run a task in a new process for each order from ``parent``. Send back the order's number and the exit status.
+    """Run a task in a new process for each order from ``parent``, and send back the order's number and the exit status.
 
-    ``prepare`` creates the task from the order in this process. After the order ``None``, wait for all processes and
-    return.
+    ``prepare`` creates the task from the order in this process. The order ``None`` ends the loop once all processes
+    have ended.
     """
     running: dict[Any, tuple[int, ForkProcess]] = {}
     waiting: list[Connection] = [parent]
@@ -53,7 +53,7 @@ def serve(parent: Connection, prepare: Callable[[Order], Task]) -> None:
 
 
 def start(task: Task, limit_s: float) -> ForkProcess:
-    """Start a process that runs ``task``. If it takes longer than ``limit_s``, the process exits with ``LATE``."""
+    """Start a process that runs ``task``. After ``limit_s``, the process exits with ``LATE``."""
 
     def run() -> None:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -68,7 +68,7 @@ def start(task: Task, limit_s: float) -> ForkProcess:
 def run_in_lanes(units: Sequence[Unit], lanes: int, run: Callable[[Iterator[Unit]], int]) -> int:
     """Run units of checks with ``run`` in ``lanes`` child processes. Each child takes the next unit when it is free.
 
-    Return 0, or the exit status of the first failed child. The time limit of this process also ends its children.
+    Return 0, or the exit status of the first failed child.
     """
     begun = _FORK.Value("L", 0)
 
@@ -97,8 +97,6 @@ def _next_order(parent: Connection) -> Order | None:
 
 
 def _recorded(parent: Connection, output: str, task: Task) -> Task:
-    """Return ``task`` with its output, and a line for any exception, appended to the file ``output``."""
-
     def run() -> int:
         # While this process keeps the pipe open, the parent cannot detect that pytest was killed.
         parent.close()

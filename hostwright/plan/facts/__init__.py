@@ -19,12 +19,12 @@ class Probe:
     """A read-only POSIX sh script that returns a fact of a host. Equal probes run once per host.
 
     ``script`` runs in a subshell without standard input, with ``root`` as root. Its child processes must end before the
-    script ends. Its standard error is discarded, and at most ``cap_bytes`` of its output are kept. If the probe has a
-    ``part``, a command for many probes (``Pass``) may answer it instead of ``script``.
+    script ends. Standard error is discarded, and at most ``cap_bytes`` of the output are kept. A ``part`` lets a
+    ``Pass`` answer the probe instead of ``script``.
 
-    A ``shared`` probe may run in one subshell with other probes, which saves a process. It must leave the subshell
-    unchanged: no exit, and no change of directory, environment, trap or options (except ``-f``). It must set each
-    variable before reading the variable.
+    A ``shared`` probe may run in one subshell with other probes, which saves a process. The script must not exit or
+    change the subshell's directory, environment, traps or options (except ``-f``), and must set each variable before
+    reading it.
     """
 
     script: str
@@ -42,18 +42,16 @@ class Probe:
         return self._hash
 
     def __reduce__(self) -> tuple[type[Probe], tuple[str, bool, int]]:
-        """Pickle the fields except ``part``, whose functions cannot be pickled. Processes that unpickle probes do not
-        need ``part``.
-        """
+        """Leave out ``part``, because it contains functions, which cannot be pickled."""
         return Probe, (self.script, self.root, self.cap_bytes)
 
 
 @dataclass(frozen=True, slots=True)
 class PassPart:
-    """The arguments for which a ``Pass`` answers one probe, and the function that makes the answer.
+    """The part of one probe in a ``Pass``: its arguments, and the function that makes its answer.
 
-    ``words`` are the arguments (paths, units). ``read`` converts the results, by argument, to the probe's answer. If it
-    returns ``None``, the probe must run on its own.
+    ``words`` are the arguments (paths, units). ``read`` converts the results by argument to the answer, or returns
+    ``None`` if the probe must run on its own.
     """
 
     kind: Pass
@@ -62,9 +60,9 @@ class PassPart:
 
 
 class Pass(ABC):
-    """A command that answers many probes in one run, for a fraction of the cost of separate runs."""
+    """A command that answers many probes in one run, which is much cheaper than separate runs."""
 
-    #: maximum exit status with valid output. After a higher status, each probe runs alone.
+    #: maximum exit status with valid output; after a higher status, each probe runs alone
     fails_with = 0
 
     @abstractmethod
@@ -72,15 +70,14 @@ class Pass(ABC):
         """Return the shell command for the arguments ``words``. Its standard error is discarded."""
 
     def differing(self, _word: str, /) -> str:
-        """Return a text that occurs in the command's output if the probe of the argument ``_word`` must run on its own;
-        may be empty.
-        """
+        """Return a text in the output that means that the probe of ``_word`` must run on its own; may be empty."""
         return ""
 
     @abstractmethod
     def found(self, words: Sequence[str], text: str) -> Mapping[str, str]:
-        """Parse the command's output ``text``: argument → result. Omits arguments without a result. Raises
-        ``ValueError`` for unusable output.
+        """Parse the command's output ``text`` to argument → result, without arguments that have no result.
+
+        Raises ``ValueError`` for unusable output.
         """
 
 
@@ -88,8 +85,7 @@ class Pass(ABC):
 class Answer:
     """A host's answer to a probe: exit status, untrusted output, and whether the output was truncated.
 
-    ``late_s`` is the number of seconds after which the probe was killed because it hung, else 0. ``Facts`` raises
-    ``NotAnswered`` instead of returning the answer of a killed probe.
+    ``late_s`` is the number of seconds after which a hanging probe was killed, else 0.
     """
 
     status: int
@@ -113,7 +109,7 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A judgement's dependency (``facts.memory``) on one entry of an answer that ``Facts.table`` parses."""
+    """One entry in an answer that ``Facts.table`` parses, as a dependency of a cached judgement (``facts.memory``)."""
 
     probe: Probe
     read: Callable[[str], Mapping[Any, Any]]
@@ -122,7 +118,7 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True)
 class There:
-    """A judgement's dependency (``facts.memory``) on whether a probe has an answer, whatever the answer is."""
+    """Whether a probe has an answer, as a dependency of a cached judgement (``facts.memory``)."""
 
     probe: Probe
 
@@ -135,8 +131,7 @@ _SHORT = 64  #: maximum number of characters of an answer without a hash (our ch
 class Facts(Mapping[Probe, Answer]):
     """The answers of one host to its probes.
 
-    Reading a probe that did not run raises ``KeyError``, a bug of the caller. Reading a probe that hung raises
-    ``NotAnswered``; such a probe is in ``late``.
+    Reading a probe that did not run raises ``KeyError``. Reading a probe that hung raises ``NotAnswered``.
 
     >>> facts = Facts({Probe("df /"): Answer(137, "", late_s=30)})
     >>> Probe("df /") in facts
@@ -155,7 +150,7 @@ class Facts(Mapping[Probe, Answer]):
 
     @property
     def late(self) -> Mapping[Probe, Answer]:
-        """The probes that hung and were killed, each with an answer whose ``late_s`` is not 0."""
+        """The probes that hung and were killed, with their answers."""
         return self._late
 
     def __getitem__(self, probe: Probe) -> Answer:
@@ -175,13 +170,13 @@ class Facts(Mapping[Probe, Answer]):
     def table(self, probe: Probe, read: Callable[[str], Mapping[K, V]]) -> Mapping[K, V]:
         """Parse the text of a probe's answer with ``read``, which must be pure.
 
-        If the caller reads the table by key, ``NotedFacts`` records only these entries as dependencies. If the caller
-        iterates over it, ``NotedFacts`` records the whole answer. Different entries must have different ``repr``.
+        A caller that reads the table by key depends only on these entries. Different entries must have different
+        ``repr``.
         """
         return read(self[probe].text)
 
     def token(self, question: Hashable) -> Hashable:
-        """Return a token for the value of the dependency ``question``: a probe, ``TableRow``, ``There`` or ``ALL``.
+        """Return a token for the current value of a dependency: a probe, ``TableRow``, ``There`` or ``ALL``.
 
         Two tokens are equal if and only if the values are equal.
         """

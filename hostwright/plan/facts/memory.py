@@ -45,7 +45,7 @@ MOST_JUDGEMENTS = 8192
 
 @dataclass(slots=True)
 class _Known:
-    """A leaf in a judgement's tree of dependencies: the judgement's result, or the exception that it raised."""
+    """A leaf in the tree of one judgement's dependencies: the judgement's result, or the exception that it raised."""
 
     value: Any = None
     error: Exception | None = None
@@ -58,8 +58,8 @@ class _Known:
 
 @dataclass(slots=True)
 class _Asked:
-    """An inner node in a judgement's tree of dependencies: a dependency, and a child node for each of its values so
-    far.
+    """An inner node in the tree of one judgement's dependencies: a dependency, with a child node for each of its
+    values.
     """
 
     question: Hashable
@@ -68,10 +68,8 @@ class _Asked:
 
 @dataclass(slots=True)
 class _Judgement:
-    """The cache of one judgement: its tree of dependencies and counters.
-
-    If calls of the judgement reuse no cached result, caching pauses for some calls, because recording dependencies has
-    a cost.
+    """The cache of one judgement. Recording dependencies has a cost, so caching pauses while no call reuses a
+    result.
     """
 
     begin: _Asked | _Known | None = None
@@ -83,8 +81,7 @@ class _Judgement:
 
 
 class Memory:
-    """The cache of a run: results of judgements, and other values. Thread-safe: each result is computed once, while
-    other threads wait.
+    """The thread-safe cache of a run, with the results of judgements and other values. Each result is computed once.
 
     A copy of a ``Memory``, also by pickling, is empty.
     """
@@ -99,8 +96,8 @@ class Memory:
     def turn(self) -> AbstractContextManager[object]:
         """A lock that a thread may hold while it computes all results of one host.
 
-        Without it, a thread waits for other threads in some hundred judgements per host, which takes an eighth of an
-        audit's CPU time.
+        The lock saves an eighth of an audit's CPU time, because threads otherwise wait for each other in every
+        judgement.
         """
         return self._lock
 
@@ -113,15 +110,13 @@ class Memory:
         *,
         tries: int = MOST_RESULTS,
     ) -> T:
-        """Return ``work(subject)``, computed once for all subjects with equal values of the facts that ``work`` reads
-        (its dependencies).
+        """Return ``work(subject)``, computed once for all subjects with equal values of the facts that ``work`` reads.
 
-        ``subject`` is a ``Facts`` object, or has the methods ``token``, as in ``Facts``, and ``noting``.
-        ``noting(notes)`` returns a copy that records reads in ``notes``.
+        ``subject`` is a ``Facts`` object, or has its method ``token`` and a method ``noting(notes)``, which returns a
+        copy that records reads in ``notes``. Calls with equal ``key`` must have equal ``work``.
 
-        Calls with equal ``key`` must have equal ``work``. Exceptions of the types ``errors`` are cached like results;
-        other exceptions are not. Caching pauses after ``tries`` results of which none was reused. Use a low number if
-        ``work`` is cheaper than recording its dependencies.
+        Exceptions of the types ``errors`` are cached like results. Caching pauses after ``tries`` results of which none
+        was reused.
         """
         seen: Any = subject
         with self._lock:
@@ -149,9 +144,8 @@ class Memory:
         return result
 
     def kept(self, name: str, key: Hashable, make: Callable[[], T]) -> T:
-        """Return ``make()``, computed once per ``name`` and ``key``. The result must depend only on these two.
-
-        At most ``most_results`` results are cached for each name.
+        """Return ``make()``, computed once per ``name`` and ``key``. The result must depend only on ``name`` and
+        ``key``.
         """
         with self._lock:
             made = self._kept.setdefault(name, {})
@@ -184,9 +178,6 @@ class Memory:
         return end
 
     def _forget(self, known: _Judgement) -> None:
-        """Clear a judgement's cache. If fewer calls reused results than computed them, pause caching for twice as many
-        calls as in the last pause.
-        """
         scattered = known.hits < known.results
         known.rest = max(self._most_results, 2 * known.rest) if scattered else 0
         known.begin, known.results, known.hits, known.resting = None, 0, 0, known.rest
@@ -196,7 +187,6 @@ class Memory:
 
 
 def _way(notes: Iterable[tuple[Hashable, Hashable]], end: _Known) -> _Asked | _Known:
-    """Return a chain of nodes with the leaf ``end``: one node for each pair of dependency and token in ``notes``."""
     node: _Asked | _Known = end
     for question, token in reversed(tuple(notes)):
         node = _Asked(question, {token: node})
@@ -204,11 +194,6 @@ def _way(notes: Iterable[tuple[Hashable, Hashable]], end: _Known) -> _Asked | _K
 
 
 def _add(begin: _Asked | _Known, notes: Notes, end: _Known) -> bool:
-    """Add the recorded dependencies ``notes`` and the result ``end`` to the tree ``begin``. Return ``False`` if the
-    tree has another dependency at the same depth.
-
-    A dependency differs if the judgement reads facts in varying order, such as while iterating over a set.
-    """
     node: _Asked | _Known | None = begin
     steps: Iterator[tuple[Hashable, Hashable]] = iter(notes.items())
     for number, (question, token) in enumerate(steps, 1):

@@ -10,7 +10,7 @@ Notes = dict[Hashable, Hashable]  #: mapping from dependencies, in reading order
 
 
 class NotedFacts(Facts):
-    """A host's facts that record in ``notes`` each fact that is read, also of probes that did not run."""
+    """A host's facts that record each fact that is read in ``notes``, including reads of probes that did not run."""
 
     __slots__ = ("_notes", "_read")
 
@@ -19,7 +19,7 @@ class NotedFacts(Facts):
 
     @property
     def late(self) -> Mapping[Probe, Answer]:
-        """The probes that hung and were killed, as in ``Facts.late``. Reads of it are recorded."""
+        """The probes that hung and were killed, with their answers. Each read is recorded."""
         return _NotedLate(self._read.late, self)
 
     def __getitem__(self, probe: Probe) -> Answer:

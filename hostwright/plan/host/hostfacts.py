@@ -30,7 +30,7 @@ AVX = Probe(
     'esac; done </proc/cpuinfo; [ "$avx" ]',
     shared=True,
 )
-#: path and version of each Python that can create a venv. The first match on PATH may hide other matches.
+#: path and version of each Python that can create a venv
 PYTHONS = Probe(
     "IFS=:; set --; for p in python3 python3.7 python3.8 python3.9 python3.10 python3.11 python3.12 python3.13 "
     'python3.14; do for d in $PATH /usr/local/bin /usr/bin; do [ ! -x "$d/$p" ] || [ -d "$d/$p" ] || '
@@ -55,7 +55,7 @@ def os_release(facts: Facts) -> dict[str, str]:
 
 
 class PciDevice(NamedTuple):
-    """A device on the PCI bus. ``kind`` is its class code with the programming interface, such as 0x030200."""
+    """A device on the PCI bus. ``kind`` is the class code with the programming interface, such as 0x030200."""
 
     vendor: int
     kind: int
@@ -73,7 +73,7 @@ def pci_devices(facts: Facts) -> tuple[PciDevice, ...]:
 
 
 def display_controllers(facts: Facts) -> tuple[PciDevice, ...]:
-    """The host's VGA (0x0300) and 3D (0x0302) controllers."""
+    """The host's display controllers with the PCI classes VGA (0x0300) and 3D (0x0302)."""
     return tuple(device for device in pci_devices(facts) if device.kind >> 8 in {0x0300, 0x0302})
 
 
@@ -93,7 +93,7 @@ def pythons(facts: Facts) -> dict[str, str]:
 
 
 def with_python(python: str) -> Facts:
-    """Return facts of a host whose only known property is the distribution's Python ``python`` (``3.9``)."""
+    """Return facts that contain only the distribution's Python version ``python`` (``3.9``)."""
     return Facts({PYTHONS: Answer(0, f"/usr/bin/python{python} {python}\n")})
 
 
@@ -115,9 +115,7 @@ def memory_bytes(facts: Facts) -> int | None:
 
 
 def read_host(facts: Facts) -> HostFacts:
-    """Return the host's facts for compatibility rules, from its answers to ``HOST_PROBES``. Unreadable facts count as
-    unknown.
-    """
+    """Return the host's facts for compatibility rules. Unreadable facts count as unknown."""
     release = os_release(facts)
     kernel, _, machine = facts[UNAME].strip().partition(" ")
     return HostFacts(

@@ -21,7 +21,7 @@ WORK_DIRS = (
     "/usr/local/lib/hostwright/work",
     "/tmp/hostwright-work",  # noqa: S108 - used only if it belongs to root
 )
-#: disk space in bytes for the jobs of all roles together (our estimate). The driver R470 alone unpacks 1 GB.
+#: disk space in bytes for the jobs of all roles together (our estimate; the driver R470 alone unpacks 1 GB)
 WORK_BYTES = 4_000_000_000
 NOTE = "hostwright: note: "  #: prefix of a step's output line that is a note for the operator
 #: prefix of a step's output line that is Hostwright's own error
@@ -33,9 +33,7 @@ _RUNNING_CAP_BYTES = 512 * 1024
 
 
 def alive_script() -> str:
-    """Return a definition of the shell function ``alive``, which tests whether the job with the name ``$1`` runs on the
-    host.
-    """
+    """Return the definition of the shell function ``alive``, which tests whether the job named ``$1`` runs."""
     return sh_file(__file__, "alive.sh", jobs=JOBS_DIR)
 
 
@@ -49,9 +47,9 @@ RUNNING = Probe(
 
 
 def begun_by(run: str) -> Probe:
-    """Return a probe that lists all jobs that the run with the ID ``run`` started on the host, running or ended.
+    """Return a probe that lists all jobs of the run with the ID ``run``, running or ended, oldest first.
 
-    The probe prints jobs in the format of ``RUNNING``, oldest first.
+    Its output has the format of ``RUNNING``.
     """
     script = (
         sh("cd %s 2>/dev/null || exit 0\n", JOBS_DIR)
@@ -92,9 +90,7 @@ def running(facts: Facts) -> tuple[RunningJob, ...]:
 
 
 def read_jobs(text: str) -> tuple[RunningJob, ...]:
-    """Parse the output ``text`` of ``RUNNING`` or of a probe from ``begun_by``. Returns at most ``MOST_RUNNING + 1``
-    jobs.
-    """
+    """Parse the output of ``RUNNING`` or ``begun_by`` to at most ``MOST_RUNNING + 1`` jobs."""
     lines = (line.partition(" ") for line in text.split("\n"))
     jobs = (_running(name, record) for name, _, record in lines if is_job_id(name))
     return tuple(islice(jobs, MOST_RUNNING + 1))
@@ -109,5 +105,5 @@ def _running(name: str, record: str) -> RunningJob:
 
 
 def is_job_id(name: str) -> bool:
-    """Return whether ``name`` could name a job's directory."""
+    """Return whether ``name`` has the form of a job's directory name."""
     return re.fullmatch(r"[a-z0-9][a-z0-9_.-]{0,120}", name) is not None and not name.endswith(".new")

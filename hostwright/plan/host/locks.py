@@ -42,10 +42,9 @@ _Line = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^\P{C}*$")]
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """The record of a run's lock on a host: who holds it, for which run, and since when.
+    """The record of a run's lock on a host: who holds the lock, for which run, and since when.
 
-    ``machine``, ``pid`` and ``started`` identify the controller's process, so that other runs on that machine can test
-    whether the process still runs.
+    ``machine``, ``pid`` and ``started`` identify the controller's process.
     """
 
     owner: _Line  #: owner of the lock, as ``user@machine``
@@ -91,11 +90,10 @@ class OperatorLock:
         return f"locked by {self.owner} since {moment(self.since)} until {moment(self.until)}: {self.reason}"
 
 
-#: lock that stands for a damaged or newer lock file. The host then counts as locked.
+#: lock that stands for a damaged or newer lock file, so that the host counts as locked
 UNREADABLE: Final = OperatorLock("", "", "", datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 
-#: probe that prints "there" and the content of the lock file. Without access to the folder, the probe prints only
-#: "there", because a lock may exist.
+#: probe that prints "there" and the content of the lock file; without access to the folder, only "there"
 LOCK = Probe(
     f"if [ -d {STATE_DIR} ] && {{ [ ! -x {STATE_DIR} ] || [ -e {STATE_DIR}/lock.json ]; }}\n"
     f"then echo there; cat {STATE_DIR}/lock.json; fi",
@@ -103,12 +101,10 @@ LOCK = Probe(
     shared=True,
 )
 
-#: shell command that prints the start time (field 22) of the process ``$pid``. The name before that field may contain
-#: blanks.
+#: shell command that prints the start time of the process ``$pid`` (field 22 of its stat file)
 START_OF = "sed 's/.*) //' \"/proc/$pid/stat\" 2>/dev/null | cut -d' ' -f20"
 
-#: probe that prints a run lock's record and the seconds since the last heartbeat. A trial with flock(1) would need
-#: root, and could make a run fail that starts at that moment.
+#: probe that prints the record of a run's lock, and the seconds since the last heartbeat
 RUN_LOCK = Probe(
     f"if [ -e {RUN_DIR}/run.pid ] && read -r pid started <{RUN_DIR}/run.pid"
     f' && [ -n "$started" ] && [ "$({START_OF})" = "$started" ]; then '
@@ -119,9 +115,7 @@ RUN_LOCK = Probe(
 
 
 def holder(run: str, host: str, now: datetime, owner: str = "") -> Holder:
-    """Return the record of the lock that this process holds on ``host`` for ``run``. ``owner`` is by default the
-    process's user.
-    """
+    """Return the record of this process's lock on ``host`` for ``run``. ``owner`` is by default the process's user."""
     pid = os.getpid()
     return Holder(owner or operator(), run, host, machine_id(), pid, process_start(pid), now.replace(microsecond=0))
 
@@ -143,10 +137,9 @@ def run_lock(facts: Facts) -> Holder | None:
 
 
 def living(facts: Facts, ours: Holder) -> Holder | None:
-    """The record of another run's lock on the host; ``None`` if no other run holds one. ``ours`` is the record of this
-    run.
+    """The record of another run's lock on the host; ``None`` without such a lock, or if the lock will soon expire.
 
-    A lock that will soon expire (``lapsing``) does not count.
+    ``ours`` is the record of this run.
     """
     held = run_lock(facts)
     age = facts[RUN_LOCK].text.partition("heard ")[2].partition("\n")[0]
@@ -165,8 +158,8 @@ def read_holder(text: str) -> Holder | None:
 def lapsing(held: Holder | None, age_s: float, ours: Holder) -> bool:
     """Whether the run's lock ``held`` will soon expire, because its controller was killed or sends no heartbeats.
 
-    ``age_s`` is the number of seconds since the last heartbeat. ``held`` is ``None`` while the record is being written
-    or removed. A lock of the run in ``ours`` counts as expiring, because a lost connection or worker left it.
+    ``age_s`` is the number of seconds since the last heartbeat. A lock of the run in ``ours`` counts as expiring.
+    ``held`` is ``None`` while the record is being written or removed.
     """
     if held is None or age_s > STALE_S or held.run == ours.run:
         return True
@@ -174,9 +167,7 @@ def lapsing(held: Holder | None, age_s: float, ours: Holder) -> bool:
 
 
 def held_by(held: Holder | None) -> str:
-    """The error text for an operator or run that needs a host with another run's lock ``held`` (``None``: unreadable
-    record).
-    """
+    """The error text about a host with the lock ``held`` of another run; ``None`` stands for an unreadable record."""
     if held is None:
         return "in use by another run, whose record is not readable yet; try again in a moment"
     machine = held.owner.rpartition("@")[2]
@@ -187,9 +178,9 @@ def held_by(held: Holder | None) -> str:
 
 
 def refusal(facts: Facts, now: datetime) -> str:
-    """The error text if an operator's lock forbids changes to a host at the time ``now``; empty if changes are allowed.
+    """The error text if an operator's lock forbids changes to a host at the time ``now``; else empty.
 
-    The lock also forbids changes by its own owner, such as in cron jobs or with ``--hosts all``.
+    The lock also forbids changes by its own owner, such as in cron jobs.
     """
     lock = operator_lock(facts)
     if lock is None or lock.expired(now):
@@ -213,15 +204,16 @@ def lock_script(lock: OperatorLock, facts: Facts, *, force: bool = False) -> str
     """Return a shell program for root that writes the operator's lock ``lock`` to a host, atomically and durably.
 
     If the host's lock differs from the one in ``facts``, the program changes nothing and exits with ``MOVED_STATUS``,
-    unless ``force`` is set. If two operators lock a host at the same time, only the first succeeds.
+    unless ``force`` is set.
     """
     return _change_script(lock.to_json(), "" if force else _seen(facts))
 
 
 def unlock_script(facts: Facts, *, force: bool = False) -> str:
-    """Return a shell program for root that removes the operator's lock from a host if it equals the lock in ``facts``.
+    """Return a shell program for root that removes the operator's lock from a host.
 
-    ``force`` and the exit status are as in ``lock_script``.
+    If the host's lock differs from the one in ``facts``, the program changes nothing and exits with ``MOVED_STATUS``,
+    unless ``force`` is set.
     """
     return _change_script("", "" if force else _seen(facts))
 
@@ -241,7 +233,7 @@ def _lock_text(answer: Answer) -> str | None:
 
 
 def moment(time: datetime) -> str:
-    """Return a time as text in UTC, for messages."""
+    """Return ``time`` as text in UTC, for messages."""
     try:
         return f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     # The time of a host at the end of the year 9999 may be in the year 10000 in UTC.
@@ -252,7 +244,7 @@ def moment(time: datetime) -> str:
 def read_duration(text: str, where: str = "--for") -> timedelta:
     """Parse a duration such as ``3d``, ``12h``, ``90m``, ``2w`` or ``1d12h``.
 
-    Raises ``InputError`` for any other text, also for a number without a unit. ``where`` is the position in this error.
+    Raises ``InputError`` with the position ``where`` for any other text, also for a number without a unit.
     """
     try:
         if text.strip().isdecimal():

@@ -29,9 +29,7 @@ STATE_DIGITS = 16  #: number of hex digits to keep of the hash of a desired stat
 
 
 def desired_sha256(role: DesiredRole) -> str:
-    """Return a hash of a role's desired states, which is the same on all machines and in later versions of
-    Hostwright.
-    """
+    """Return a hash of a role's desired states. It is the same on all machines and in later versions of Hostwright."""
     return hash_of([identity_of(resource) for resource in role.resources])
 
 
@@ -41,10 +39,9 @@ def state_sha256(resource: Resource) -> str:
 
 
 def renewed(desired: Desired, before: Mapping[str, Any], run: RunStamp) -> dict[str, Any] | None:
-    """Return the new release record for a host that is as ``desired``; ``None`` if the host's record ``before`` is up
-    to date.
+    """Return the new release record for a host that is as ``desired``; ``None`` if its record is up to date.
 
-    Roles of the host that are not in ``desired`` keep their entries if ``before`` has the same stack.
+    Roles that are not in ``desired`` keep their entries if the host's record ``before`` has the same stack.
     """
     stack = desired.stack
     same = names_stack(before, stack)
@@ -83,10 +80,9 @@ def renewed(desired: Desired, before: Mapping[str, Any], run: RunStamp) -> dict[
 
 
 def reduced(before: Mapping[str, Any], gone: Iterable[str]) -> dict[str, Any] | None:
-    """Return the release record ``before`` without the removed roles ``gone``: empty if no role remains, ``None`` if
-    nothing changes.
+    """Return the release record ``before`` without the removed roles ``gone``.
 
-    The new record has the schema of ``before``, because the stack digest in it was computed for that schema.
+    The result is empty if no role remains, and ``None`` if nothing changes.
     """
     roles = before.get("roles", {})
     left = {name: entry for name, entry in roles.items() if name not in set(gone)}
@@ -104,10 +100,9 @@ def _differs(kept: Mapping[str, Any], name: str, sha256: str) -> bool:
 
 
 def former_name(before: Mapping[str, Any], stack: Stack) -> str:
-    """Return the name of the file for keeping the record ``before``, which a record of ``stack`` replaces; empty if
-    ``before`` is not kept.
+    """Return the file name for keeping the record ``before`` when a record of ``stack`` replaces it; empty if not kept.
 
-    The host's record is untrusted, so only its valid time and hex digits are used.
+    Only the valid time and hex digits of ``before`` are used, because the host's record is untrusted.
     """
     if not before or about(before, stack):
         return ""
@@ -117,11 +112,10 @@ def former_name(before: Mapping[str, Any], stack: Stack) -> str:
 def write_script(
     record: Mapping[str, Any], path: str = PATH, *, former: str = "", folder: str = FORMER, seen: Iterable[str] = ()
 ) -> str:
-    """Return a shell program for root that writes the release record to ``path`` atomically. The previous record is
-    kept as the file ``former`` in ``folder``.
+    """Return a shell program for root that writes the release record to ``path`` atomically.
 
-    ``seen`` are the roles that this run checked. The modification time of ``path`` changes only if ``seen`` has all
-    roles of ``record``.
+    The previous record becomes the file ``former`` in ``folder``. ``seen`` are the roles that this run checked. The
+    modification time of ``path`` changes only if ``seen`` has all roles of ``record``.
     """
     text = json.dumps(record, indent=2, sort_keys=False)
     values = {"path": path, "record": text, "name": former, "folder": folder, "first": MOST_FORMER + 1}

@@ -20,12 +20,13 @@ PART: Final = "occupancy"  #: name of the module in a role's folder that defines
 
 @dataclass(frozen=True, slots=True)
 class Occupancy:
-    """Probes and functions that find the users of one kind of accelerator. All functions read answers to ``probes``.
+    """Probes and functions that find the users of one kind of accelerator. The functions read only answers to
+    ``probes``.
 
-    ``users`` returns the users as texts for messages, such as ``python3 (4711)``. ``ended`` returns all work that a
-    reboot ends, each with the service that restarts it, or an empty text. ``known_as`` maps technical names of users
-    and work, or the beginnings of such names, to names for messages. ``services`` are pairs: a service whose restart
-    ends work, and a condition whose method ``users`` returns that work.
+    ``users`` returns the users as texts for messages, such as ``python3 (4711)``. ``ended`` returns the work that a
+    reboot ends, each with the service that restarts it or an empty text. ``known_as`` maps technical names of users and
+    work to names for messages. ``services`` are pairs of a service and a condition: a restart of the service ends the
+    work that the condition's ``users`` returns.
     """
 
     probes: tuple[Probe, ...]
@@ -43,21 +44,21 @@ class Occupancies:
 
     @property
     def probes(self) -> tuple[Probe, ...]:
-        """The probes for all kinds of accelerators. Plans that disturb running work need their answers."""
+        """The probes for all kinds of accelerators."""
         return ordered(probe for kind in self.each for probe in kind.probes)
 
     def users(self, facts: Facts) -> tuple[str, ...]:
-        """The users of the host's accelerators, each once. For each kind whose probe hung, the result contains "unknown
-        users".
+        """The users of the host's accelerators, each once. "unknown users" stands for each kind with a probe that
+        hung.
         """
         return self.named((name for kind in self.each for name in _users(kind, facts)), facts)
 
     def ended(self, facts: Facts) -> tuple[str, ...]:
-        """The work that a reboot ends and that no service restarts, whether or not it uses accelerators."""
+        """The work that a reboot ends and that no service restarts, with or without accelerators."""
         return tuple(name for name, again in self._ended(facts) if not again)
 
     def at_work(self, facts: Facts, *, boots: bool) -> AtWork:
-        """The users of accelerators, and the work that ends if the host is turned off.
+        """The users of accelerators, and other work that ends if the host is turned off.
 
         With ``boots``, work that a service restarts at boot is omitted.
         """
@@ -65,24 +66,18 @@ class Occupancies:
         return AtWork(self.users(facts), tuple(name for name, again in ended if not (boots and again)))
 
     def returning(self, facts: Facts) -> tuple[str, ...]:
-        """A sentence for each piece of running work that a reboot ends and that a service then restarts."""
+        """A sentence for each running work that a reboot ends and that a service then restarts."""
         return tuple(f"the reboot ends {name}; {again}" for name, again in self._ended(facts) if again)
 
     def named(self, names: Iterable[str], facts: Facts) -> tuple[str, ...]:
-        """Return ``names`` with each technical name replaced by the name for messages, without duplicates."""
+        """Return ``names`` for messages: technical names are replaced, and duplicates are dropped."""
         known = self._known(facts)
         return tuple(dict.fromkeys(_known(name, known) for name in names))
 
     def _known(self, facts: Facts) -> list[tuple[str, str]]:
-        """Pairs of technical name and name for messages. Names from later roles come first, because they are more
-        precise.
-        """
         return [pair for kind in reversed(self.each) for pair in _known_as(kind, facts).items()]
 
     def _ended(self, facts: Facts) -> tuple[tuple[str, str], ...]:
-        """Pairs of work that a reboot ends and the service that restarts it. The service is empty if roles name
-        different services.
-        """
         known = self._known(facts)
         again_of: dict[str, str] = {}
         ended = (pair for kind in self.each for pair in _ended(kind, facts))
@@ -130,21 +125,21 @@ def standard_occupancies() -> Occupancies:
 
 
 def services_at_work() -> tuple[tuple[str, Condition], ...]:
-    """The services whose restart ends running work, each with a condition whose ``users`` returns that work."""
+    """Pairs of a service and a condition: a restart of the service ends the work that the condition's ``users``
+    returns.
+    """
     return tuple(service for kind in standard_occupancies().each for service in kind.services)
 
 
 @dataclass(frozen=True, slots=True)
 class AtWork:
-    """Work on a host that a change would disturb: users of GPUs, and ``others`` from ``Resource.users``."""
+    """Work on a host that a change would disturb: users of GPUs (``gpus``), and other work (``others``)."""
 
     gpus: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
 
     @property
     def everyone(self) -> tuple[str, ...]:
-        """The work in ``gpus`` and ``others``, each once. If a program has two names, only the longer one is
-        returned.
-        """
+        """The work in ``gpus`` and ``others``, each program once with its longest name."""
         names = dict.fromkeys([*self.gpus, *self.others])
         return tuple(name for name in names if not any(other.startswith(f"{name} ") for other in names))

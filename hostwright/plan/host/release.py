@@ -37,9 +37,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class RunStamp:
-    """The properties of a run that provisions a host: ID, operator, time (UTC, ISO 8601), and git commit of the
-    site.
-    """
+    """A run that provisions a host: its ID, operator, time (UTC, ISO 8601), and the git commit of the site."""
 
     id: str
     operator: str = ""
@@ -48,17 +46,12 @@ class RunStamp:
 
 
 def read(facts: Facts) -> Mapping[str, Any]:
-    """The host's release record; empty if it is missing, invalid, or of a newer schema.
-
-    Before writing a record, call ``refusal``, which rejects a newer schema.
-    """
+    """The host's release record; empty if it is missing, invalid, or of a newer schema (see ``refusal``)."""
     return _record(facts[RELEASE].text)
 
 
 def refusal(facts: Facts) -> str:
-    """The error text if a newer Hostwright wrote the host's release record; else empty, also if ``facts`` has no answer
-    about it.
-    """
+    """The error text if a newer Hostwright wrote the host's release record; else empty."""
     record = json_object(facts[RELEASE].text) if RELEASE in facts else None
     if schema_of(record or {}) <= SCHEMA:
         return ""
@@ -90,12 +83,11 @@ def schema_of(record: Mapping[str, Any]) -> int:
 
 
 def _bare(entry: Any) -> Any:
-    """Return a role's entry in a record of schema 1 without its hashes, which this version cannot compute."""
     return {key: entry[key] for key in ("run", "at") if key in entry} if isinstance(entry, dict) else entry
 
 
 def digest_of(record: Mapping[str, Any]) -> str:
-    """The stack's digest in a release record; empty for a record that an early Hostwright wrote."""
+    """The stack's digest in a release record; empty for a record of an early Hostwright."""
     digest = record.get("digest")
     return digest if isinstance(digest, str) and _DIGEST.fullmatch(digest) else ""
 
@@ -107,7 +99,7 @@ def at_of(record: Mapping[str, Any]) -> str:
 
 
 def about(record: Mapping[str, Any], stack: Stack) -> bool:
-    """Whether the release record ``record`` has the digest of ``stack``, or in schema 1 its name and versions."""
+    """Whether ``record`` is about ``stack``: the digests are equal or, in schema 1, the names and versions."""
     digest = digest_of(record)
     return digest == stack.digest() if digest and schema_of(record) == SCHEMA else names_stack(record, stack)
 

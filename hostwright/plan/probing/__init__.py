@@ -39,7 +39,7 @@ _ENDED_STATUS = 137  #: exit status for a program killed by SIGKILL
 _CUT_STATUS = 141  #: exit status for a program ended by SIGPIPE
 
 _ENVIRONMENT = "LC_ALL=C; export LC_ALL; PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin"
-#: shell code that starts the process ``watch``. As ``$$`` would be the ID of the parent process, /proc is read.
+#: shell code that starts the process ``watch``
 _WATCH = """\
 exec 3>&2 2>/dev/null </dev/null
 read -r shell _ </proc/self/stat; watch "$shell" & watcher=$!
@@ -68,8 +68,6 @@ def programs(
 
 @dataclass(frozen=True, slots=True)
 class _Asking:
-    """The parts of the two ``programs`` that are equal for all hosts with the same probes."""
-
     passes: tuple[Asked, ...]
     #: maximum number of bytes of each answer, and then of each ``Pass``'s output
     caps: tuple[int, ...]
@@ -86,9 +84,6 @@ def _asking(probes: tuple[Probe, ...], alone: bool) -> _Asking:
 
 
 def _body(probes: tuple[Probe, ...], passes: tuple[Asked, ...], *, alone: bool, root: bool) -> str:
-    """Return the program for the probes of root (``root``) or of the login user. It ends if it prints more than the sum
-    of the probes' limits.
-    """
     own = {len(probes) + place: asked for place, asked in enumerate(passes) if asked.root == root}
     within = {number for asked in own.values() for number in asked.members}
     single = {number: probe for number, probe in enumerate(probes) if probe.root == root and number not in within}
@@ -112,9 +107,6 @@ def _single(number: int, probe: Probe) -> tuple[str, ...]:
 
 
 def _shared(probes: Mapping[int, Probe]) -> Iterator[str]:
-    """Yield the program's lines that run these probes in one subshell. Each probe starts with default shell options and
-    parameters.
-    """
     yield "("
     for number, probe in probes.items():
         yield from (f"mark {number}", "unset IFS; set +f --", probe.script, "ended=$?")
@@ -122,9 +114,6 @@ def _shared(probes: Mapping[int, Probe]) -> Iterator[str]:
 
 
 def _pass(number: int, asked: Asked) -> list[str]:
-    """Return the program's lines that run the ``Pass`` of ``asked``, and then each of its probes that it did not
-    answer.
-    """
     kind = asked.kind
     lines = [f"mark {number}", "said=$(", kind.script(asked.words), "); ended=$?"]
     lines += [
@@ -141,9 +130,9 @@ def _pass(number: int, asked: Asked) -> list[str]:
 def parse(probes: Sequence[Probe], nonce: str, output: bytes, host: str, *, alone: bool = False) -> Facts:
     """Parse the output of the ``programs`` into facts. Each answer is truncated at its probe's limit.
 
-    Probes that are missing in the facts must run again, each ``alone``: probes after a probe with too much output,
-    probes of a ``Pass`` with unreadable output, and ``shared`` probes without an answer. Raises ``ProtocolError`` if
-    any other answer is missing, or an answer occurs twice.
+    The facts lack probes that must run again, each ``alone``: probes after a probe with too much output, probes of a
+    ``Pass`` with unreadable output, and ``shared`` probes without an answer. Raises ``ProtocolError`` if any other
+    answer is missing, or an answer occurs twice.
     """
     asking = _asking(tuple(probes), alone)
     passes, caps = asking.passes, asking.caps
@@ -183,7 +172,7 @@ def parse(probes: Sequence[Probe], nonce: str, output: bytes, host: str, *, alon
 def _answers(nonce: str, output: bytes) -> Iterable[tuple[int, int | None, bytes, int]]:
     """Yield each probe's number, exit status and output, and the seconds after which it was killed (0: not killed).
 
-    The status is ``None`` if the program ended during the probe.
+    The exit status is ``None`` if the program ended during the probe.
     """
     found = re.finditer(rb"\n?" + re.escape(nonce.encode()) + rb" ([0-9]{0,6}|late) ([0-9]{0,6})\n", output)
     number, begin, late = -1, 0, None
@@ -199,10 +188,6 @@ def _answers(nonce: str, output: bytes) -> Iterable[tuple[int, int | None, bytes
 
 
 def _text(output: bytes, begin: int, end: int, late: re.Match[bytes] | None, status: bytes) -> tuple[bytes, int]:
-    """Return a probe's output without the mark ``late`` of a killed probe, and the seconds after which it was killed.
-
-    The seconds are 0 if the probe was not killed, or ended by itself just before.
-    """
     if late is None:
         return output[begin:end], 0
     if status and int(status) == _ENDED_STATUS:
@@ -211,7 +196,5 @@ def _text(output: bytes, begin: int, end: int, late: re.Match[bytes] | None, sta
 
 
 def cap_bytes(probes: Iterable[Probe]) -> int:
-    """Return the maximum number of bytes in the output of a program with these probes. A program that sends more is
-    ended.
-    """
+    """Return the maximum output in bytes of a program with these probes. A program that sends more is ended."""
     return sum(probe.cap_bytes + _MARK_BYTES for probe in probes) + _SLACK_BYTES

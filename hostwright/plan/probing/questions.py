@@ -18,7 +18,7 @@ PASS_BYTES = 1024
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asked:
-    """A ``Pass`` and the numbered probes that it answers. ``root`` is whether it runs as root."""
+    """A ``Pass``, and the numbered probes that it answers. ``root`` is whether the ``Pass`` runs as root."""
 
     kind: Pass
     members: Mapping[int, Probe]
@@ -40,7 +40,7 @@ class Asked:
         return PASS_BYTES * len(self.words)
 
     def answers(self, answer: Answer) -> Mapping[int, Answer]:
-        """Return the answers of ``members`` from the output ``answer`` of the ``Pass``, by probe number.
+        """Return the answers of ``members``, by probe number, from the output ``answer`` of the ``Pass``.
 
         Probes that are missing in the result must run on their own.
         """
@@ -75,7 +75,5 @@ def passes_of(probes: tuple[Probe, ...]) -> tuple[Asked, ...]:
 
 
 def ordered(probes: Iterable[Probe]) -> tuple[Probe, ...]:
-    """Return the probes without duplicates, in order of first occurrence. A probe's number is its position in this
-    order.
-    """
+    """Return the probes without duplicates, in order of first occurrence, which gives each probe its number."""
     return tuple(dict.fromkeys(probes))

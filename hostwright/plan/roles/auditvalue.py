@@ -28,7 +28,6 @@ def _checked(pattern: re.Pattern[str], text: str, what: str) -> None:
 
 
 def _words(text: str) -> str:
-    """Reduce a path or name to the characters that are allowed in the name of a value in the audit program's output."""
     return " ".join(re.findall(r"[A-Za-z0-9._+-]+", text))
 
 
@@ -36,8 +35,8 @@ def _words(text: str) -> str:
 class PackageVersion:
     """The version of an installed Debian package.
 
-    If ``name`` matches one of ``families`` (shell patterns), the versions of all packages that match the pattern are
-    read. Stored answers can then be compared with a later stack that has another package of the family.
+    If ``name`` matches one of the shell patterns ``families``, the versions of all packages of that family are read, so
+    that stored answers also fit a later stack with another package of the family.
     """
 
     name: str
@@ -65,7 +64,7 @@ class PackageHold(PackageVersion):
 
 @dataclass(frozen=True, slots=True)
 class PackageOf:
-    """The version of the package in ``names`` that is installed. ``names`` may be shell patterns.
+    """The version of that package in ``names`` (names or shell patterns) which is installed.
 
     With ``named``, the package's name precedes the version.
     """
@@ -127,7 +126,7 @@ class UnitProperty:
 
 @dataclass(frozen=True, slots=True)
 class FileLine:
-    """The first line of a small file, such as a file in ``/sys``; empty if only root can read the file."""
+    """The first line of a small file, such as a file in ``/sys``; empty if only root can read it."""
 
     path: str
 
@@ -139,7 +138,7 @@ class FileLine:
 
 @dataclass(frozen=True, slots=True)
 class FileThere:
-    """Whether ``path`` exists: ``yes`` or ``no``. With ``executable``, it must also be an executable file."""
+    """Whether ``path`` exists: ``yes`` or ``no``. With ``executable``, the path must also be an executable file."""
 
     path: str
     executable: bool = False
@@ -164,9 +163,7 @@ class VenvPython:
 
 @dataclass(frozen=True, slots=True)
 class VenvVersion:
-    """The version of a Python package in a virtual environment; several versions if pip left metadata of earlier
-    ones.
-    """
+    """The version of a Python package in a virtual environment; several versions if pip left old metadata."""
 
     venv: str  #: path of the virtual environment, or of a link to the environment
     name: str  #: package name, as in the name of the ``dist-info`` directory
@@ -197,9 +194,8 @@ class SnippetLine:
 class Snippet:
     """A role's shell code that prints values with ``say NAME VALUE``, run once in a subshell.
 
-    It may use the functions of ``hostwright/audit/readings/prelude.sh`` (``line_of FILE`` sets ``$line``, ``bounded``
-    runs a command for at most ten seconds) and ``$kernel``, the running kernel's release. ``name`` is the prefix of the
-    names of all its values. With ``root``, the code runs with sudo.
+    The code may use the functions of ``hostwright/audit/readings/prelude.sh``, and ``$kernel``, the running kernel's
+    release. ``name`` is the prefix of the names of all its values. With ``root``, the code runs with sudo.
     """
 
     name: str
@@ -208,7 +204,7 @@ class Snippet:
 
     @classmethod
     def beside(cls, module: str, file: str, name: str, *, root: bool = False) -> Snippet:
-        """Read the snippet's code from ``file`` in the folder of a Python module, whose ``__file__`` is ``module``."""
+        """Read the snippet's code from ``file`` beside the Python module with the path ``module``."""
         return cls(name, sh_file(module, file), root)
 
     def line(self, name: str) -> SnippetLine:
@@ -245,13 +241,12 @@ say distribution "$value"
 
 @dataclass(frozen=True, slots=True)
 class AuditValue:
-    """A value of a role that audits compare; the audit sets ``layer`` to the role's name.
+    """A value of a role that audits compare.
 
     ``where`` is where to read the host's value, and ``want`` is the stack's value. If ``want`` is ``None``, hosts with
-    the same text at ``among`` are compared with each other. ``given`` is a ``ReadPlace`` and a text: the audit value
-    applies only to hosts with this text at that place. Of several audit values with the same name, the first that
-    applies is used. ``derive`` converts the text that was read to the value to compare, or to ``None`` if that is
-    impossible. Values with ``derive`` come last.
+    the same text at ``among`` are compared with each other. With ``given``, a pair of place and text, the value applies
+    only to hosts with this text at that place. The first audit value of a name that applies is used. ``derive``
+    converts the text that was read to the value to compare, or to ``None`` if that is impossible.
     """
 
     name: str

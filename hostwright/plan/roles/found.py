@@ -21,9 +21,7 @@ EXACT, SAME_SERIES, OTHER = 0, 1, 2  #: distances between a host's version of a 
 
 @dataclass(frozen=True, slots=True)
 class PythonPackage:
-    """A package in a Python environment on a host, as described by the package's metadata. No code in the environment
-    was run.
-    """
+    """A package in a Python environment on a host, as described by the package's metadata."""
 
     environment: str  #: path of the directory that contains ``lib/pythonX.Y`` or ``conda-meta``
     name: str  #: package name in lowercase, with ``-`` instead of ``_``
@@ -34,7 +32,9 @@ class PythonPackage:
 
 @dataclass(frozen=True, slots=True)
 class OnHost:
-    """The input for a ``Finder``: the rows that its script printed, and the host's Debian and Python packages."""
+    """The input for a ``Finder``: the rows that the finder's script printed, and the host's Debian and Python
+    packages.
+    """
 
     rows: tuple[tuple[str, ...], ...] = ()
     #: version of each installed Debian package, by name without architecture
@@ -54,9 +54,9 @@ class OnHost:
 class Adopted:
     """A role's software on a host, compared with the role's section of a stack.
 
-    ``section`` has the host's values that differ, as in a stack file. ``artifacts`` are the files for these values.
+    ``section`` has the host's values that differ, as in a stack file, and ``artifacts`` are the files for these values.
     ``unlike`` is the ``distance`` between the host's and the stack's versions. ``left_out`` is the reason why no stack
-    can describe the software; a new stack for the host then omits the role. ``notes`` are sentences for the operator.
+    can describe the software. ``notes`` are sentences for the operator.
     """
 
     section: Mapping[str, Any] = field(default_factory=dict)
@@ -70,9 +70,9 @@ class Adopted:
 class Finder:
     """Finds a role's software on a host, however it was installed.
 
-    ``script`` prints ``row NAME VALUE…`` and runs as root: it may list and read files, but not run programs that it
-    finds. ``packages`` are names of Python packages in pip and conda. ``values`` returns the found values as text.
-    ``adopted`` compares the found software with a stack's section; without it, the values are only printed.
+    ``script`` runs as root and prints ``row NAME VALUE…``, but must not run programs that it finds. ``packages`` are
+    names of Python packages in pip and conda. ``values`` returns the found values as text. ``adopted`` compares the
+    found software with a stack's section; without ``adopted``, the values are only printed.
     """
 
     values: Callable[[OnHost], FoundValues]
@@ -91,9 +91,7 @@ def distance(have: str, want: str) -> int:
 
 
 def placed_libraries(host: OnHost) -> FoundValues:
-    """Yield the values of a role's library: each directory and Python environment that contains the library, and its
-    version.
-    """
+    """Yield each directory and Python environment with a role's library, and the library's version."""
     for place, version, *_ in host.all("library"):
         yield place, version
     for package in host.packages:

@@ -18,8 +18,7 @@ VARIABLE = "hostwright_roles"
 
 
 def host_roles(host: Host, stack: Stack, known: Sequence[Role]) -> tuple[Role, ...]:
-    """Return the roles of ``host``, each after the roles that must precede it, otherwise in the order of its list of
-    roles.
+    """Return the roles of ``host``, each after the roles that must precede it, otherwise in the order of its list.
 
     Raises ``InputErrors`` with all errors in the host's list of roles, each with file and line.
     """
@@ -42,7 +41,7 @@ def named_roles(host: Host, stack: Stack) -> tuple[str, ...]:
 
 
 def usable(roles: Iterable[Role], stack: Stack) -> tuple[Role, ...]:
-    """Return the roles that a host with this stack can have.
+    """Return those of ``roles`` that a host can have with the sections in ``stack``.
 
     The stack must have the section of the role and the sections of all roles that it needs.
     """
@@ -52,9 +51,7 @@ def usable(roles: Iterable[Role], stack: Stack) -> tuple[Role, ...]:
 
 
 def enabled_is_gone(host: Host, known: Sequence[Role]) -> Iterator[InputError]:
-    """Yield an error for each obsolete variable of ``host`` that enabled or disabled a role. ``hostwright_roles``
-    replaced these variables.
-    """
+    """Yield an error for each obsolete variable that enabled a role; use ``hostwright_roles`` instead."""
     for role in known:
         written = role.name in host.vars or f"{role.name}_enabled" in host.vars
         if written and "enabled" not in names_at(role.variables, ()):
@@ -64,9 +61,7 @@ def enabled_is_gone(host: Host, known: Sequence[Role]) -> Iterator[InputError]:
 
 
 def _names(value: Any, place: str) -> tuple[str, ...]:
-    """Parse a list of role names, or comma-separated names from the command line. Raises ``InputErrors`` with the
-    position ``place`` for another value.
-    """
+    """Parse a list of role names, or a text with names between commas. Raises ``InputErrors`` for any other value."""
     names = [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
     if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
         raise InputErrors([InputError(f"{VARIABLE}: expected a list of roles, such as [base, driver]", place)])

@@ -16,8 +16,7 @@ _NOTES = 20  #: maximum number of notes to list individually
 def stack_variable(host: Host) -> str | None:
     """The name of a host's stack in its variables: ``hostwright_stack``, else ``stack``; ``None`` if both are missing.
 
-    Operators who use ``stack`` for another purpose set ``hostwright_stack``. A ``stack`` that is not text or a number
-    is ignored.
+    A ``stack`` that is not text or a number is ignored, because operators may use the variable for another purpose.
     """
     own, shared = host.get("hostwright_stack"), host.get("stack")
     named = own if own is not None else shared if isinstance(shared, (str, int, float)) else None
@@ -36,8 +35,9 @@ def check_stack_variable(host: Host, known: Collection[str], folders: Iterable[P
 
 
 def strangers_noted(hosts: Iterable[Host], binder: Binder) -> tuple[str, ...]:
-    """Return a sentence for each variable whose name resembles a role's variable. A variable in a file for several
-    hosts gets one sentence.
+    """Return a sentence for each variable with a name that resembles a role's variable.
+
+    A variable in a file for several hosts gets one sentence.
     """
     found = tuple(dict.fromkeys(str(error) for host in hosts for error in binder.strangers(host)))
     more = len(found) - _NOTES

@@ -45,12 +45,11 @@ EVERY = "*"  #: entry of ``after`` that stands for all other roles of the host
 
 @dataclass(frozen=True, slots=True)
 class RoleContext:
-    """Information about a host for a role's function, besides the role's own variables: the stack, and the host's other
-    roles.
+    """Information about a host for a role's function, besides the role's own variables.
 
-    ``force`` is whether running work may be disturbed or ended (``--force``). ``roles`` are all roles of the host with
-    their variables, in order, including those that ``--roles`` excludes. ``templates`` are the folders with templates.
-    ``gpus`` is the host's number of GPUs in the inventory, or ``None``.
+    ``force`` is whether running work may be ended (``--force``). ``roles`` are all roles of the host with their
+    variables, also those that ``--roles`` excludes. ``templates`` are the folders with templates. ``gpus`` is the
+    number of GPUs in the inventory, or ``None``.
     """
 
     stack: Stack
@@ -61,7 +60,7 @@ class RoleContext:
 
     @property
     def audit_values(self) -> tuple[AuditValue, ...]:
-        """The values that audits compare, from the modules ``audit`` of the host's roles."""
+        """The values of all the host's roles that audits compare."""
         return tuple(
             replace(value, layer=role.name)
             for role, variables in self.roles
@@ -69,15 +68,13 @@ class RoleContext:
         )
 
     def section(self, kind: type[S]) -> S:
-        """Return the stack's section of the type ``kind`` (``ChronySection``): the role's own section, or that of a
-        role that it needs.
+        """Return the stack's section of the type ``kind`` (``ChronySection``), of the role or of a role that it
+        needs.
         """
         return self.stack.section(kind)
 
     def find(self, kind: type[S]) -> S | None:
-        """Return the stack's section of the type ``kind``, of any role; ``None`` if the host does not have this
-        role.
-        """
+        """Return the stack's section of the type ``kind``; ``None`` if the host lacks the role with this section."""
         return next((section for section in self.sections.values() if isinstance(section, kind)), None)
 
     @property
@@ -91,9 +88,7 @@ class RoleContext:
         return tuple(share for section in self.sections.values() for share in section.shares(self.stack))
 
     def leaving(self) -> tuple[str, ...]:
-        """Return shell patterns for names of packages that the host's roles remove. A leading ``!`` excludes
-        packages.
-        """
+        """Return shell patterns for packages that the host's roles remove. A leading ``!`` excludes packages."""
         patterns = [pattern for section in self.sections.values() for pattern in section.leaving()]
         return tuple(sorted(patterns, key=lambda pattern: not pattern.startswith("!")))
 
@@ -116,10 +111,10 @@ class RoleContext:
 class Role:
     """A role, a layer of the stack: its name, the roles that precede it, its typed variables, and its resources.
 
-    A host with the role must also have the roles in ``needs``. If a host has roles in ``after``, they precede this
-    role. A role that ``provides`` another role satisfies ``needs`` and ``after`` in place of that role. The role's code
+    A host with the role must also have the roles in ``needs``. Roles in ``after`` precede this role if the host has
+    them. A role that ``provides`` another role satisfies ``needs`` and ``after`` in place of that role. The role's code
     imports only from roles in ``needs`` and ``uses``. If the role ``extends`` another role, the rules, failures and
-    audit values of both apply. Modules that the role's folder lacks come from the other role's folder.
+    audit values of both apply, and missing modules come from the other role's folder.
     """
 
     name: str
@@ -134,7 +129,7 @@ class Role:
     provides: tuple[str, ...] = ()
 
     def resources(self, variables: Any, ctx: RoleContext) -> tuple[Resource, ...]:
-        """Return the desired states of this role on a host. Raises ``InputError`` if the role's function yields other
+        """Return the desired states of this role on a host. Raises ``InputError`` if its function yields other
         objects.
         """
         try:
@@ -159,8 +154,7 @@ class Role:
         return own or (self.extends is not None and self.extends.standard)
 
     def part(self, name: Part) -> ModuleType | None:
-        """Import the module ``name`` from the role's folder, or from that of the role that it extends; ``None`` if
-        missing.
+        """Import the module ``name`` from the role's folder, or from the extended role's; ``None`` if it is missing.
 
         Raises ``InputError`` if a site's module cannot be imported.
         """
@@ -172,7 +166,7 @@ class Role:
         return own or (self.extends.part_name(name) if self.extends else "")
 
     def parts(self, name: Part) -> tuple[ModuleType, ...]:
-        """Import the modules ``name`` from the role's folder and from that of the role that it extends.
+        """Import the modules ``name`` from the role's folder and from the extended role's.
 
         Raises ``InputError`` if a site's module cannot be imported.
         """
@@ -180,8 +174,9 @@ class Role:
         return *((own,) if own else ()), *(self.extends.parts(name) if self.extends else ())
 
     def audit_values(self, variables: Any, ctx: RoleContext) -> tuple[AuditValue, ...]:
-        """Return the values of this role that audits compare. They replace values with the same name of the role that
-        it extends.
+        """Return the values of this role that audits compare.
+
+        They replace values with the same name of an extended role.
         """
         own = _part(_import(self.function.__module__), "audit")
         extends = self.extends if self.extends and isinstance(variables, self.extends.variables) else None
@@ -203,18 +198,13 @@ class Role:
 
     @property
     def section(self) -> type[Section] | None:
-        """The class for the role's section of a stack, from the role's module ``section``; ``None`` without this
-        module.
-        """
+        """The class for the role's section of a stack, from the module ``section``; ``None`` without this module."""
         module = self.part("section")
         return _section(module, self.name) if module else None
 
 
 @cache
 def _part_name(folder: ModuleType, name: str) -> str:
-    """Return the full name of the module ``name`` in a role's folder; empty if it is missing. Cached, because every
-    host needs many names.
-    """
     full = f"{folder.__name__}.{name}"
     return full if hasattr(folder, "__path__") and importlib.util.find_spec(full) else ""
 
@@ -250,14 +240,13 @@ def role(
 ) -> Callable[[Callable[[V, RoleContext], Iterator[Resource]]], Role]:
     """Return a decorator that makes a role of a function ``(variables, ctx) -> Iterator[Resource]``.
 
-    ``needs`` are roles that a host must also have; ``after`` are other roles that precede this role if the host has
-    them (``EVERY``: all roles of the host). By default, both come from the role that this role ``extends``. ``uses``
-    are other roles whose sections or tables the code imports. ``short`` is the heading of the role's column during a
-    run, two to four letters; by default made from the role's name. ``provides`` are roles that this role can replace: a
-    role that needs ``driver`` accepts a role that provides ``driver``.
+    ``needs`` are roles that a host must also have; ``after`` are roles that precede this role if the host has them
+    (``EVERY``: all roles). Both are by default those of the role that this role ``extends``. ``uses`` are other roles
+    with sections or tables that the code imports. ``short`` is a column heading of two to four letters, by default made
+    from the role's name. ``provides`` are roles that this role can replace.
 
     The role's name is the function's name. The type of its variables is the annotation of the first parameter: a frozen
-    dataclass whose fields all have defaults. Raises ``TypeError`` for another annotation.
+    dataclass with defaults for all fields. Raises ``TypeError`` for another annotation.
 
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True, slots=True)
@@ -307,10 +296,10 @@ def _of_all(parts: Iterable[ModuleType], name: str) -> tuple[Any, ...]:
 
 
 def discover(*packages: str) -> tuple[Role, ...]:
-    """Import all roles of the Python packages ``packages``. Return each role after the roles that must precede it.
+    """Import all roles of the Python packages ``packages`` (default: the standard roles), predecessors first.
 
-    Of roles with the same name, the last is used. Without ``packages``, returns the standard roles. Raises
-    ``InputErrors`` with an error for each role of a site that cannot be imported.
+    Of roles with the same name, the last is used. Raises ``InputErrors`` with an error for each role of a site that
+    cannot be imported.
     """
     roles: dict[str, Role] = {}
     mistakes = Mistakes()
@@ -327,9 +316,7 @@ def discover(*packages: str) -> tuple[Role, ...]:
 
 
 def _import(name: str) -> ModuleType:
-    """Import the module ``name`` of a role. Raises ``InputError`` with file and line for an error in a site's
-    module.
-    """
+    """Raises ``InputError`` with file and line if a module of the site is faulty."""
     try:
         return importlib.import_module(name)
     except (InputError, KeyboardInterrupt):
@@ -342,9 +329,7 @@ def _import(name: str) -> ModuleType:
 
 
 def place_of(error: BaseException, folder: str) -> str:
-    """Return file and line of ``error``: the innermost stack frame in ``folder`` (a folder or file), else
-    ``folder``.
-    """
+    """Return file and line of ``error`` in ``folder`` (a folder or file), else ``folder``."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(folder)]
@@ -357,9 +342,7 @@ def providers(need: str, roles: Iterable[Role]) -> tuple[Role, ...]:
 
 
 def reading_cards(roles: Iterable[Role]) -> tuple[Role, ...]:
-    """Return the roles with a module ``gpus``, which reads the state of GPUs, including standard roles that a site's
-    role replaces.
-    """
+    """Return the roles with a module ``gpus``, including standard roles that a site's role replaces."""
     parts = {role.part_name("gpus"): role for role in reversed((*discover(), *roles))}
     return tuple(role for name, role in reversed(parts.items()) if name)
 
@@ -370,7 +353,7 @@ def _before(role: Role, known: Mapping[str, Role]) -> Iterator[str]:
 
 
 def goes_before(roles: Iterable[Role]) -> dict[str, tuple[str, ...]]:
-    """Return role → names of the roles that must precede it, also names of roles that are not among ``roles``."""
+    """Return role → names of the roles that must precede it, also of unknown roles."""
     known = {role.name: role for role in roles}
     last = {name for name, role in known.items() if EVERY in role.after}
     others = {name: tuple(other for other in known if other not in last) if name in last else () for name in known}

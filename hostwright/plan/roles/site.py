@@ -46,8 +46,8 @@ class Site:
 
     @classmethod
     def find(cls) -> Site:
-        """Return the site that the environment variable ``HOSTWRIGHT_SITE`` names, else the nearest site at or above
-        the working directory.
+        """Return the site in the environment variable ``HOSTWRIGHT_SITE``, else the nearest at or above the working
+        directory.
 
         Raises ``InputError`` if no site exists, and ``NotTrusted`` if another user can write to the site.
         """
@@ -65,9 +65,7 @@ class Site:
         """Return the site for an inventory that was named explicitly.
 
         It is the site of ``find``, else the nearest site above ``inventory``, else the directory of ``inventory``.
-
-        Raises ``NotTrusted`` if another user can write to the site, because naming an inventory does not imply trust in
-        the site.
+        Raises ``NotTrusted`` if another user can write to the site.
         """
         place = expanded(inventory).absolute()
         return _named() or _nearest(working_directory()) or _nearest(place) or _around(place.parent)
@@ -94,9 +92,7 @@ class Site:
 
     @property
     def role_packages(self) -> tuple[str, ...]:
-        """The names of the Python packages with roles: the standard roles, then the site's. A role in a later package
-        replaces a role of the same name.
-        """
+        """The Python packages with roles: the standard roles, then the site's, which take precedence."""
         folder = self.root / "roles"
         if not folder.is_dir() or folder.resolve() == (STANDARD / "roles").resolve():
             return (STANDARD_ROLES,)
@@ -125,8 +121,8 @@ def _nearest(place: Path) -> Site | None:
 
 @cache
 def _check_trust(root: Path) -> None:
-    """Raise ``NotTrusted`` if another user can write to the site at ``root``, unless this is the checkout of the
-    running Hostwright.
+    """Raise ``NotTrusted`` if another user can write to the site. The checkout of the running Hostwright is always
+    trusted.
     """
     if root.resolve() != _CHECKOUT and (fault := fault_below(root, _FOLDERS)):
         name = shlex.quote(one_line(str(root)))
@@ -137,10 +133,9 @@ def _check_trust(root: Path) -> None:
 
 
 def _around(folder: Path) -> Site:
-    """Return the inventory's directory as a site. If other users can write to the directory, return the package's
-    directory instead.
+    """Return ``folder`` as a site; if other users can write to it, the package's directory.
 
-    Raises ``NotTrusted`` if other users can write to one of its folders ``roles``, ``templates`` and ``tests/layers``.
+    Raises ``NotTrusted`` if other users can write to ``roles``, ``templates`` or ``tests/layers`` in ``folder``.
     """
     open_to_others = fault_of(folder)
     for name in ("roles", "templates", "tests/layers"):
@@ -154,9 +149,6 @@ def _around(folder: Path) -> Site:
 
 
 def _instead(place: Path, otherwise: str) -> str:
-    """Return a sentence that suggests the site around ``place``, or the only site in it; without such a site,
-    ``otherwise``.
-    """
     site = _above(place) or _below(place)
     if site is None or fault_of(site.root):  # ``fault_of`` reports that other users can write to the site.
         return otherwise
@@ -180,9 +172,6 @@ def _is_site(folder: Path) -> bool:
 
 
 def _package(folder: Path) -> str:
-    """Return the name of the Python package for the roles in ``folder``. A hash of the path distinguishes the packages
-    of two sites.
-    """
     name = f"{OWN_ROLES}{hashlib.sha256(os.fsencode(folder)).hexdigest()[:8]}"
     if name not in sys.modules:
         spec = ModuleSpec(name, None, is_package=True)

@@ -56,8 +56,8 @@ class SiteRemark:
 class SiteCheck:
     """The result of checking a site.
 
-    ``mistakes`` must be fixed before the affected hosts can be used. ``unread`` are remarks about files that could not
-    be checked. ``notes`` are remarks about unusual input that may be intended.
+    ``mistakes`` are errors that make hosts unusable. ``unread`` are remarks about files that could not be checked.
+    ``notes`` are remarks about unusual input that may be intended.
     """
 
     schema: Literal[1]
@@ -71,8 +71,9 @@ class SiteCheck:
 
 
 def check_site(roster: Roster, found: Mistakes) -> SiteCheck:
-    """Check all files of the site of ``roster``. ``found`` has the errors from reading the site's inventory and
-    roles.
+    """Check all files of the site of ``roster``.
+
+    ``found`` has the errors from reading the site's inventory and roles.
     """
     hosts = tuple(roster.inventory.hosts.values())
     own = tuple(role for role in roster.roles if role.function.__module__.startswith(OWN_ROLES))
@@ -110,9 +111,6 @@ def check_site(roster: Roster, found: Mistakes) -> SiteCheck:
 
 
 def _check_stacks(roster: Roster, hosts: Iterable[Host], found: Mistakes) -> dict[str, None]:
-    """Check for each stack of the site and its hosts whether the stack's parts and roles are compatible. Return the
-    stacks' names.
-    """
     names = dict.fromkeys(stack_names(folder for folder in roster.stack_dirs if folder != STANDARD / "stacks"))
     for host in hosts:
         with found:
@@ -128,7 +126,6 @@ def _check_stacks(roster: Roster, hosts: Iterable[Host], found: Mistakes) -> dic
 
 
 def _check_roles(roster: Roster, own: Iterable[Role], found: Mistakes) -> None:
-    """Check all modules of the site's roles ``own``, including modules that other checks do not import."""
     for role in own:
         for name in PARTS:
             with found:
@@ -145,7 +142,6 @@ def _check_roles(roster: Roster, own: Iterable[Role], found: Mistakes) -> None:
 
 
 def _no_roles(folder: Path, roles: Collection[Path]) -> Iterator[InputError]:
-    """Yield an error for each module in the site's folder of roles that defines no role."""
     for info in pkgutil.iter_modules([str(folder.resolve())]):
         place = folder.resolve() / (info.name if info.ispkg else f"{info.name}.py")
         if place not in roles and not info.name.startswith("_"):
@@ -175,17 +171,16 @@ def _check_hosts(roster: Roster, hosts: Iterable[Host], found: Mistakes) -> None
 
 
 def _check_variables(roster: Roster, host: Host, found: Mistakes) -> None:
-    """Check a host's variables for all roles, because the host's own roles are unknown if its stack is invalid."""
+    """Check a host's variables for all roles: if its stack is invalid, its own roles are unknown."""
     for role in roster.roles:
         with found:
             bind(role.variables, role.name, host)
 
 
 def _fails(role: Role, target: TargetHost) -> BaseException | None:
-    """Return the exception that ``role`` raises when it makes the states, probes, removals or audit values of
-    ``target``; ``None`` without one.
+    """Return the exception that ``role`` raises for ``target``.
 
-    An ``InputError`` is not returned but raised, because it already has file and line.
+    An ``InputError`` is raised and not returned, because it already names file and line.
     """
     variables = target.variables[role.name]
     try:
@@ -201,7 +196,6 @@ def _fails(role: Role, target: TargetHost) -> BaseException | None:
 
 
 def _programs(site: Site) -> Iterator[Path]:
-    """Yield the paths of the site's Python files, including programs that run on hosts, such as proofs."""
     yield site.root / "tasks.py"
     if len(site.role_packages) > 1:
         yield from sorted((site.root / "roles").rglob("*.py"))

@@ -15,9 +15,9 @@ SoftwareKind = Literal["deb", "pypi", "driver", "archive", "file"]
 class Software:
     """One piece of software on a host. ``version`` was read on the host, and is empty if the software is missing.
 
-    ``wanted`` is the stack's version, or empty if any version is correct. ``flaw`` describes any other difference from
-    the stack. ``artifact`` is the stack's file from which the software was installed. If it was another file,
-    ``sha256`` are the possible hashes of that file. ``brought`` is whether the stack supplied the file or repository.
+    ``wanted`` is the stack's version, or empty if any version is correct. ``flaw`` describes another difference from
+    the stack. ``artifact`` is the stack's file from which the software was installed; if another file was used,
+    ``sha256`` has the possible hashes of that file. ``brought`` is whether the stack supplied the file or repository.
     ``supplier`` is set if neither the section's vendor nor the distribution supplies the software. ``parts`` is
     software that was installed together with it.
     """

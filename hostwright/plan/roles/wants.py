@@ -26,7 +26,7 @@ def desire(
     memory: Memory | None = None,
     packages: PackageMirror | None = None,
 ) -> Desired:
-    """Return the desired state of ``host``. ``roles`` are the host's roles with their variables, in order.
+    """Return the desired state of ``host``. ``roles`` are its roles with their variables, in order.
 
     With ``packages``, states install the distribution's packages from this mirror. ``memory`` is the run's cache.
     """
@@ -58,13 +58,12 @@ def desire(
 
 
 class _NotedContext(RoleContext):
-    """A ``RoleContext`` that records in ``looked`` whether a role's function reads the variables of other roles."""
+    """A ``RoleContext`` that appends to the list ``looked`` when a role's function reads other roles' variables."""
 
     __slots__ = ("looked",)
 
     @classmethod
     def of(cls, ctx: RoleContext, looked: list[None]) -> _NotedContext:
-        """Return a copy of ``ctx`` that appends to ``looked`` on each read of ``roles``."""
         noted = cls(*(getattr(ctx, part.name) for part in fields(RoleContext)))
         object.__setattr__(noted, "looked", looked)
         return noted
@@ -76,7 +75,5 @@ class _NotedContext(RoleContext):
 
     @property
     def sections(self) -> Mapping[str, Section]:
-        """Like ``RoleContext.sections``. Reads of it are not recorded, because every cache key contains the role
-        names.
-        """
+        """Reads of ``sections`` are not recorded, because every cache key contains the role names."""
         return RoleContext(self.stack, self.force, object.__getattribute__(self, "roles"), self.templates).sections

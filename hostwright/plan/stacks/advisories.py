@@ -1,6 +1,4 @@
-"""Stores the oldest safe versions ("floors") from an operator's security bulletins, in addition to roles'
-advisories.
-"""
+"""Stores the lowest versions with security fixes from an operator's bulletins, in addition to roles' advisories."""
 
 from __future__ import annotations
 
@@ -17,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def keep_bulletins(roster: Roster, folder: Path) -> Read:
-    """Store the oldest safe versions in the security bulletins below ``folder``. They replace all versions that were
-    stored.
+    """Store the lowest fixed versions in the security bulletins below ``folder``, in place of all versions stored
+    before.
 
     Raises ``InputError`` for a directory without bulletins, or if the versions cannot be stored.
     """

@@ -25,14 +25,12 @@ S = TypeVar("S")
 
 
 def mirrored(variables: Mapping[str, Any]) -> bool:
-    """Whether ``packages_from`` of any of a host's roles is ``mirror``. ``variables`` maps roles to their variables."""
+    """Whether ``packages_from`` of any role is ``mirror``. ``variables`` maps roles to their variables."""
     return any(getattr(values, VARIABLE, "") == MIRROR for values in variables.values())
 
 
 def distribution_of(facts: Facts) -> str:
-    """The host's distribution as in lock files (``debian-12``); empty if unknown, or if packages for its machine type
-    are not mirrored.
-    """
+    """The host's distribution as in lock files (``debian-12``); empty if it is unknown or not mirrored."""
     if OS_RELEASE not in facts or (UNAME in facts and facts[UNAME].strip().rpartition(" ")[2] not in {"", _MACHINE}):
         return ""
     release = os_release(facts)
@@ -47,14 +45,12 @@ def codename_of(facts: Facts) -> str:
 
 
 def _is_plain(word: str) -> bool:
-    """Whether the text ``word`` from a host is safe in a path and in an apt source list."""
+    """Whether ``word``, a text from a host, is safe in a path and in an apt source list."""
     return word.isascii() and word.isalnum() and len(word) <= _MOST_CHARACTERS
 
 
 def with_mirror(states: Iterable[S], mirror: PackageMirror) -> tuple[S, ...]:
-    """Return ``states`` with ``mirror`` set in each state that installs packages, also in states that are fields of
-    others.
-    """
+    """Return ``states`` with ``mirror`` set in each state that installs packages, also in nested states."""
     return tuple(_changed(state, mirror) for state in states)
 
 
@@ -77,18 +73,12 @@ def packages_of(states: Iterable[object], facts: Facts | None) -> tuple[str, ...
 
 
 def archive_components(states: Iterable[object]) -> tuple[str, ...]:
-    """Return the components of the distribution's archive that these states need in addition to those in the apt
-    sources.
-    """
+    """Return the additional components of the distribution's archive that these states need."""
     return tuple(dict.fromkeys(name for state in _all(states) for name in state.archive_components()))
 
 
 def local_repositories(states: Iterable[object]) -> tuple[tuple[Artifact, ...], tuple[str, ...]]:
-    """Return the package files with repositories that these states unpack on the host, and the packages installed from
-    these repositories.
-
-    If such a package depends on packages of the distribution, those packages also come from the mirror.
-    """
+    """Return the package files with repositories that these states unpack on the host, and the packages from them."""
     inside = tuple(_all(states))
     holders = {list_file: file for state in inside for list_file, file in state.repositories().items()}
     words = (word for state in inside for list_file in holders for word in state.packages_from(list_file))
@@ -106,8 +96,6 @@ def _all(states: Iterable[object]) -> Iterator[Resource]:
 
 
 def package_files(states: Iterable[object], facts: Facts, mirror: PackageMirror) -> tuple[MirroredDeb, ...]:
-    """Return the package files of ``mirror`` that these states need on a host with these facts, including all
-    dependencies.
-    """
+    """Return the files of ``mirror`` that these states need on a host with these facts, with all dependencies."""
     chosen = tuple(states)
     return mirror.files_for(distribution_of(facts), (*packages_of(chosen, facts), *local_repositories(chosen)[1]))

@@ -36,12 +36,12 @@ def mirror(
 ) -> tuple[Mirrored, ...]:
     """Fetch the files for hosts with the stack ``name``, or for all hosts, to this machine.
 
-    Files that ``source`` has are not downloaded. All files are exported to the directory ``to``, if given. With
-    ``pythons``, files for these Python versions are fetched instead of those for the hosts' Python versions. ``seen``
-    returns a host's stored facts. ``search`` has the settings of the search for distribution packages.
+    Files that ``source`` has are not downloaded. All files are exported to the directory ``to``, if given. ``pythons``
+    replaces the hosts' Python versions. ``seen`` returns a host's stored facts. ``search`` has the settings of the
+    search for distribution packages.
 
-    Raises ``ArtifactError`` before any download if a file is unknown, and after all downloads if an archive lacks a
-    package. Raises ``InputError`` for a Python version for which no host needs files.
+    Raises ``ArtifactError`` if a file is unknown or an archive lacks a package, and ``InputError`` for a Python version
+    for which no host needs files.
     """
     store, files, locks = roster.store, list[Mirrored](), list[Path]()
     stacks = [roster.stack(each) for each in ([name] if name else stacks_of_hosts(roster))]
@@ -81,7 +81,7 @@ def mirror(
 
 @contextmanager
 def _noted(failures: list[str]) -> Iterator[None]:
-    """Append the text of an ``ArtifactError`` in the block to ``failures`` instead of raising it. Later files are still
+    """Append the text of an ``ArtifactError`` to ``failures`` instead of raising it, so that later files are still
     fetched.
     """
     try:
@@ -93,15 +93,14 @@ def _noted(failures: list[str]) -> Iterator[None]:
 def artifacts_for_hosts(roster: Roster, stack: Stack) -> tuple[Artifact, ...]:
     """The artifacts of ``stack`` that the roles of the hosts with this stack may need.
 
-    If no host has the stack, the roles of all hosts count. In an empty inventory, the stack's default roles count.
+    If no host has the stack, the roles of all hosts count; in an empty inventory, the stack's default roles.
     """
     having = hosts_having(roster, stack)
     return stack.used_by({role for host in having for role in named_roles(host, stack)} or stack.roles)
 
 
 def files_of_roles(roster: Roster, stack: Stack, seen: Seen) -> tuple[RoleFile, ...]:
-    """The files that the states of the hosts with ``stack`` (``hosts_having``) need in addition to the stack's
-    artifacts.
+    """The files that hosts with ``stack`` need in addition to the stack's artifacts.
 
     ``seen`` returns a host's stored facts. Raises ``ArtifactError`` if a host needs an unknown file, and
     ``InputErrors`` with all errors in the variables of these hosts.

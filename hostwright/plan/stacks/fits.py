@@ -19,8 +19,7 @@ class StackFit:
     """Whether a host can have a stack with its default roles.
 
     ``misfits`` are the rules that forbid the stack on the host. ``aged`` are advisories against versions in the stack,
-    and ``lifetimes`` are the ends of support of these versions. ``stand_ins`` are the stack's files that replace files
-    of the vendor.
+    and ``lifetimes`` the ends of their support. ``stand_ins`` are the stack's files that replace files of the vendor.
     """
 
     stack: str
@@ -32,9 +31,7 @@ class StackFit:
 
     @property
     def old(self) -> tuple[Aged, ...]:
-        """The advisories against the stack, without recommendations of a newer series. Most stacks ignore these on
-        purpose.
-        """
+        """The advisories against the stack, except recommendations of a newer series."""
         return tuple(one for one in self.aged if one.kind != "superseded")
 
     @property
@@ -45,7 +42,7 @@ class StackFit:
 
 @dataclass(frozen=True, slots=True)
 class HostFits:
-    """For each stack, whether a host with these facts can have it, the best stack first."""
+    """The fit of each stack for a host, the best stack first."""
 
     host: str
     facts: HostFacts
@@ -62,11 +59,11 @@ def fits(
     *,
     suggest: bool = True,
 ) -> tuple[StackFit, ...]:
-    """Return for each of ``stacks`` whether a host with these facts can have it, the best stack first.
+    """Return the fit of each of ``stacks`` for a host with these facts, the best stack first.
 
-    Stacks that fit come first, by number of advisories; the others follow, by number of misfits. Ties are ordered by
-    number of files, then by version, newest first. Rules about free disk space are ignored, because space can be freed.
-    With ``suggest=False``, misfits do not suggest combinations of versions that work.
+    Stacks that fit come first, by number of advisories; misfits follow, by number of broken rules. Rules about free
+    disk space are ignored, because space can be freed. With ``suggest=False``, misfits do not suggest combinations of
+    versions that work.
     """
     by_name = {stack.name: stack for stack in stacks}
     found = []
@@ -93,9 +90,6 @@ def _fit(
 
 
 def _order(fit: StackFit, files: int) -> tuple[object, ...]:
-    """Return the sort key of a stack with ``files`` files. Stacks with more files come later, because they are meant
-    for hosts that other stacks do not fit.
-    """
     numbers = tuple(-int(number) for number in re.findall(r"[0-9]{1,9}", fit.stack))
     return len(fit.misfits) > 0, len(fit.old) if fit.fits else 0, len(fit.misfits), files, _family(fit.stack), numbers
 

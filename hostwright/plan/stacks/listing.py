@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ListedStack:
-    """A stack and its file. If the stack is unusable, ``problem`` is the error text, and ``stack`` is ``None``."""
+    """A stack and its file. For an unusable stack, ``problem`` is the error text, and ``stack`` is ``None``."""
 
     name: str
     file: Path

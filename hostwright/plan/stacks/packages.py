@@ -49,8 +49,8 @@ _HEADERS = "linux-headers-"
 class PackageSearch:
     """Settings of a search for packages.
 
-    If ``systems`` has facts of imaginary hosts (``system``), they replace the facts of each host. With ``renew``,
-    pinned versions are replaced by current ones.
+    ``systems`` are facts of imaginary hosts, which replace those of the real hosts. With ``renew``, pinned versions are
+    replaced by current ones.
     """
 
     systems: tuple[Facts, ...] = ()
@@ -62,7 +62,7 @@ class PackageSearch:
 class HostsWant:
     """Hosts that need the same packages.
 
-    ``disks`` are package files with repositories that are unpacked on these hosts. ``components`` are the archive
+    ``disks`` are package files with repositories that are unpacked on the hosts. ``components`` are the archive
     components that contain the packages.
     """
 
@@ -77,9 +77,7 @@ Wanted = Mapping[Distribution, Mapping[tuple[str, ...], HostsWant]]
 
 @dataclass(frozen=True, slots=True)
 class FoundPackages:
-    """The package files that hosts need, the names of newly pinned files, and an error text for each unavailable
-    package.
-    """
+    """The package files that hosts need, the names of newly pinned files, and the errors for unavailable packages."""
 
     files: tuple[MirroredDeb, ...] = ()
     pinned: frozenset[str] = frozenset()
@@ -108,11 +106,10 @@ def system(text: str) -> Facts:
 def find_packages(
     roster: Roster, stack: Stack, wanted: Wanted, search: PackageSearch, source: FileSource | None
 ) -> FoundPackages:
-    """Return the package files for the packages ``wanted``. Call this after fetching the stack's own files, which may
-    contain repositories.
+    """Return the package files for the packages ``wanted``. Call this after fetching the stack's own files.
 
-    If the lock file lacks a package, this queries the distribution's archive and rewrites the lock file. If ``source``
-    is an export, its lock file replaces the archive. Raises ``ArtifactError`` if the search fails.
+    Packages that the lock file lacks are searched in the distribution's archive and added to the lock file. If
+    ``source`` is an export, its lock file replaces the archive. Raises ``ArtifactError`` if the search fails.
     """
     if not wanted:
         return FoundPackages()
@@ -150,10 +147,10 @@ def _names(mirror: PackageMirror) -> frozenset[str]:
 def wanted_packages(
     roster: Roster, stack: Stack, hosts: Iterable[Host], seen: Seen, systems: Sequence[Facts]
 ) -> Wanted:
-    """Return the distribution packages that ``stack`` requires on those of ``hosts`` that get them from the mirror.
+    """Return the distribution packages that ``hosts`` need for ``stack`` and get from the mirror.
 
-    ``seen`` returns a host's stored facts. Raises ``ArtifactError`` if a host has none, and ``InputErrors`` with all
-    errors in the hosts' variables.
+    ``seen`` returns a host's stored facts. Raises ``ArtifactError`` for a host without facts, and ``InputErrors`` with
+    all errors in the hosts' variables.
     """
     wanted: dict[Distribution, dict[tuple[str, ...], HostsWant]] = {}
     unknown: list[str] = []

@@ -16,11 +16,9 @@ from hostwright.prove.peers.comparing import witnesses
 def doubts_of(
     results: Results[HostProof], hosts: Collection[HostProof], due: Mapping[str, tuple[Proof, ...]]
 ) -> dict[str, tuple[Proof, ...]]:
-    """Return the proofs to repeat, by host name: proofs that failed only in the comparison with peers or with the
-    baseline.
+    """Return the proofs to repeat, by host name: proofs that failed only in the comparison with peers or the baseline.
 
-    ``results`` are the results before this comparison, ``hosts`` after it. ``due`` are all proofs that ran, by host
-    name.
+    ``results`` are the results before the comparison, ``hosts`` the results after it. ``due`` are all proofs that ran.
     """
     first = {host.host: host for host in results.values}
     keys = {host.host: doubtful(first[host.host], host) for host in hosts if host.host in first}
@@ -34,11 +32,10 @@ def due_again(
     due: Mapping[str, tuple[Proof, ...]],
     emit: Emit,
 ) -> dict[str, tuple[Proof, ...]]:
-    """Return the proofs to run in a repetition, by host name: the proofs ``doubts``, and the same proofs on some peers
-    for comparison.
+    """Return host name → proofs to run again: the proofs ``doubts``, and the same proofs on some peers for comparison.
 
     ``due`` are the proofs of the first run. The first peer precedes the hosts in ``doubts``, and the other peers
-    follow. If hosts are measured one after the other, peers are thus measured before and after these hosts.
+    follow.
     """
     chosen = witnesses(hosts, {name: frozenset(proof.key for proof in proofs) for name, proofs in doubts.items()})
     beside = {name: tuple(proof for proof in due[name] if proof.key in keys) for name, keys in chosen.items()}
@@ -52,8 +49,7 @@ def due_again(
 def with_better(
     results: Results[HostProof], ran: Results[HostProof], doubts: Mapping[str, tuple[Proof, ...]]
 ) -> Results[HostProof]:
-    """Return ``results`` with the better figures of the repeated proofs ``doubts``, and with all failures of the
-    repetition ``ran``.
+    """Return ``results`` with the better figures and all failures of the repetition ``ran``.
 
     If a host does not respond in the repetition, its first figures are kept.
     """

@@ -34,7 +34,7 @@ LEAST_PART = 0.15
 
 @dataclass(frozen=True, slots=True)
 class Outlier:
-    """A host whose figure is clearly worse than the figures of its peers."""
+    """A host with a figure that is clearly worse than the figures of its peers."""
 
     host: str
     value: float
@@ -44,16 +44,16 @@ class Outlier:
 
     @property
     def part(self) -> float:
-        """The fraction of the median by which the host is worse: 0.25 for three quarters of the median throughput."""
+        """The fraction of the median by which the host is worse: 0.25 at three quarters of the median throughput."""
         return abs(self.value - self.median) / abs(self.median) if self.median else math.inf
 
 
 def outliers(values: Mapping[str, float], better: Literal["more", "less"]) -> tuple[Outlier, ...]:
-    """Return the outliers, the worst host first. They are worse than the median by more than ``SIGMAS`` standard
-    deviations, and by more than the fraction ``LEAST_PART``.
+    """Return the outliers, the worst host first.
 
-    ``values`` has one figure per host; infinite and undefined figures are ignored. Fewer than ``FEWEST`` hosts are not
-    compared.
+    Outliers are worse than the median by more than ``SIGMAS`` standard deviations and by more than the fraction
+    ``LEAST_PART``. ``values`` has one figure per host; infinite and undefined figures are ignored. Fewer than
+    ``FEWEST`` hosts are not compared.
 
     >>> outliers({"gpu01": 100.0, "gpu02": 101.0, "gpu03": 99.0, "gpu04": 60.0}, "more")[0].host
     'gpu04'
@@ -74,10 +74,7 @@ def outliers(values: Mapping[str, float], better: Literal["more", "less"]) -> tu
 
 
 def _deviation(value: float, middle: float) -> float:
-    """Return the logarithm of ``value / middle``, or the difference if ``middle`` is not positive.
-
-    If both differ by a few percent, the logarithm is about the relative difference.
-    """
+    """Return the logarithm of ``value / middle``, or the difference if ``middle`` is not positive."""
     if middle <= 0:
         return value - middle
     return math.log(value / middle) if value > 0 else -math.inf
@@ -100,14 +97,11 @@ _Groups = Mapping[_Key, Mapping[str, Measurement]]
 
 
 def against_peers(hosts: Iterable[HostProof], again: Sequence[Collection[HostProof]] = ()) -> tuple[HostProof, ...]:
-    """Add a finding to the results of each host that is an outlier among its peers, the hosts with the same model of
-    device.
+    """Add a finding to the results of each host that is an outlier among its peers, the hosts with the same model.
 
-    Several cards in a host are compared by rank: the worst card of each host with the worst cards of its peers, then
-    the second worst, and so on.
-
-    ``again`` are the results of repeated measurements, one collection for each repetition. A host that was as good as
-    its peers in a repetition gets a note instead of the finding.
+    Several cards in a host are compared by rank: the worst card of each host with the worst cards of its peers, and so
+    on. ``again`` are the results of repeated measurements. A host that was as good as its peers in a repetition gets a
+    note instead of the finding.
     """
     hosts = tuple(hosts)
     later = [_groups(_passed(host) for host in some) for some in again]
@@ -128,8 +122,8 @@ def against_peers(hosts: Iterable[HostProof], again: Sequence[Collection[HostPro
 def witnesses(hosts: Iterable[HostProof], doubts: Mapping[str, Collection[str]]) -> dict[str, tuple[str, ...]]:
     """Return the peers to measure again together with outliers, each with the keys of the proofs to repeat.
 
-    For each proof and model of device, these are the ``WITNESSES`` healthy hosts whose figures are closest to the
-    median. ``doubts`` are the keys of the proofs to repeat, by host.
+    For each proof and model of device, these are the ``WITNESSES`` healthy hosts closest to the median. ``doubts`` are
+    the keys of the proofs to repeat, by host.
     """
     hosts = tuple(hosts)
     passed = {(host.host, result.proof) for host in hosts for result in host.results if result.outcome == "passed"}
@@ -157,9 +151,6 @@ def witnesses(hosts: Iterable[HostProof], doubts: Mapping[str, Collection[str]])
 
 
 def _groups(hosts: Iterable[HostProof]) -> _Groups:
-    """Group the comparable figures of all hosts by proof, figure, model and rank (``_Key``). Each group has at most one
-    figure per host.
-    """
     groups: dict[_Key, dict[str, Measurement]] = defaultdict(dict)
     for host in hosts:
         for key, one in _ranked(host):
@@ -174,11 +165,6 @@ def _passed(host: HostProof) -> HostProof:
 def _alike(
     key: _Key, outlier: Outlier, measured: Mapping[str, Measurement], worse: Collection[str]
 ) -> ProofFinding | None:
-    """Return a note if the outlier's repeated measurement in ``measured`` is at most ``LEAST_PART`` worse than the
-    median of healthy peers, else ``None``.
-
-    ``worse`` are the hosts that are not healthy.
-    """
     own = measured.get(outlier.host)
     others = [one.number for name, one in measured.items() if name not in worse and one.number is not None]
     if own is None or own.number is None or len(others) < FEWEST_WITNESSES:
@@ -195,9 +181,6 @@ def _alike(
 
 
 def _ranked(host: HostProof) -> Iterator[tuple[_Key, Measurement]]:
-    """Yield a host's comparable figures, each with the key of its group. Devices of the same model are ranked, the
-    worst first.
-    """
     alike: dict[tuple[str, str, str], list[Measurement]] = defaultdict(list)
     for result in host.results:
         for one in result.measurements:

@@ -13,7 +13,7 @@ from hostwright.prove.fleetproof import SCHEMA, FleetProof, HostStatus
 
 
 def document(fleet: FleetProof) -> dict[str, Any]:
-    """Return the results as JSON values. They contain untrusted text from hosts, so they must be written in ASCII."""
+    """Return the results as JSON values. Write them in ASCII, because they contain untrusted text from hosts."""
     whole = asdict(fleet)
     for values, host in zip(whole["hosts"], fleet.hosts, strict=True):
         values["status"] = host.status
@@ -21,7 +21,7 @@ def document(fleet: FleetProof) -> dict[str, Any]:
 
 
 def render_json(fleet: FleetProof) -> str:
-    """Return the results as one line of JSON in ASCII, so that no character from a host can affect a terminal."""
+    """Return the results as one line of JSON in ASCII, which cannot affect a terminal."""
     return json.dumps(document(fleet), ensure_ascii=True, allow_nan=False)
 
 

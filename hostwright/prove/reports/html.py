@@ -41,8 +41,9 @@ HOSTS = {
 
 @dataclass(frozen=True, slots=True)
 class ProofRow:
-    """One row of the page's table: one host, or several hosts with equal outcomes and details. ``host`` is one of
-    them.
+    """One row of the page's table: a host, or several hosts with equal outcomes and details.
+
+    ``host`` is one of them.
     """
 
     number: int
@@ -52,31 +53,27 @@ class ProofRow:
 
     @property
     def details(self) -> bool:
-        """Whether the page shows details about the row's hosts besides the outcomes of their proofs."""
+        """Whether the page shows more about the row's hosts than the outcomes of their proofs."""
         host = self.host
         spoken = (host.sentence, host.stand_ins, host.notes)
         return any(spoken) or any(result.sentence or result.findings for result in host.results)
 
     @property
     def remark(self) -> str:
-        """The first detail about the row's hosts as text: an error, finding, reason or note; empty without
-        details.
-        """
+        """The first error, finding, reason or note about the row's hosts; empty without one."""
         results = self.host.results
         findings = (finding.sentence for result in results for finding in result.findings)
         details = (self.host.sentence, *findings, *(result.sentence for result in results), *self.host.notes)
         return next(filter(None, details), "")
 
     def outcome(self, proof: str) -> str:
-        """Return the outcome of the proof with the key ``proof``; empty if the row's hosts do not have this proof."""
+        """Return the outcome of the proof with the key ``proof``; empty if the hosts lack this proof."""
         return next((result.outcome for result in self.host.results if result.proof == proof), "")
 
 
 @dataclass(frozen=True, slots=True)
 class ProofTile:
-    """The number of hosts with the status ``status``. ``start`` and ``share`` are the position and length of its bar in
-    percent.
-    """
+    """The number of hosts with one status. ``start`` and ``share`` are the position and length of a bar in percent."""
 
     status: str
     hosts: int
@@ -85,7 +82,7 @@ class ProofTile:
 
 
 def render_html(fleet: FleetProof, past: Sequence[PastFigure] = ()) -> str:
-    """Return the HTML page. ``past`` are the hosts' figures of the last months, including those of this run."""
+    """Return the HTML page. ``past`` are the hosts' figures of the last months, including this run."""
     style = "\n".join((joined(STYLES), OWN_STYLE.read_text("utf-8").replace("\r\n", "\n")))
     hosts = sorted(fleet.hosts, key=lambda host: (WORST_FIRST.index(host.status), host.host))
     return (
@@ -120,7 +117,6 @@ def _tiles(hosts: Sequence[HostProof]) -> Iterator[ProofTile]:
 
 
 def _rows(hosts: Sequence[HostProof]) -> list[ProofRow]:
-    """Return the table's rows for these hosts, in order. Hosts with equal outcomes and details share a row."""
     groups: dict[object, list[HostProof]] = defaultdict(list)
     for host in hosts:
         details = host.sentence, host.stand_ins, host.notes, *(result.findings for result in host.results)

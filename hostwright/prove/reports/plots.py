@@ -21,8 +21,7 @@ from hostwright.prove.model import Measurement
 from hostwright.prove.proofstore import PastFigure
 
 PLOTS = 60  #: maximum number of figures with a plot. The proofs of a stack have about 40 figures.
-#: maximum number of devices with different colours in a plot. If there are more, only devices with a finding are
-#: coloured.
+#: maximum number of devices with different colours in a plot; above it, only devices with a finding are coloured
 COLOURS = 5
 BAD, PEER = "bad", "peer"  #: CSS class of devices with a finding, and CSS class of other devices
 MOST_DOTS = 500  #: maximum number of dots in a plot over time; only the latest dots are shown
@@ -52,10 +51,10 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """The plots of one figure on one model of device: in this run (``dots``, with the median at ``middle``), and over
-    time (``lines``).
+    """The plots of one figure on one model of device.
 
-    ``legend`` has the CSS class and the label of each line, or of all lines of devices without a finding.
+    ``dots`` are the values of this run, with the median at ``middle``, and ``lines`` the values over time. ``legend``
+    has the CSS class and the label of each line, or of all lines of devices without a finding.
     """
 
     title: str
@@ -73,8 +72,9 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """A scale that maps values from 0 to ``top`` to positions from ``start`` to ``end``. It includes zero, so that a
-    loss of 3 % does not look like half.
+    """A scale that maps values from 0 to ``top`` to positions from ``start`` to ``end``.
+
+    It includes zero, so that a loss of 3 % does not look like half.
     """
 
     top: float
@@ -93,9 +93,7 @@ class Scale:
 
 
 def plots(fleet: FleetProof, past: Sequence[PastFigure]) -> tuple[Plot, ...]:
-    """Return a plot for each figure that is compared with other hosts, in the order of proofs. ``past`` are earlier
-    figures.
-    """
+    """Return a plot for each figure that is compared with other hosts. ``past`` are earlier figures."""
     now: dict[Key, list[tuple[str, Measurement]]] = defaultdict(list)
     bad = {
         (host.host, found.proof, found.device)
@@ -146,9 +144,6 @@ def _plot(
 
 
 def _over_time(plot: Plot, past: Sequence[PastFigure], unit: str, bad: set[tuple[str, str, str]]) -> Plot:
-    """Return ``plot`` with lines over time added, from the figures ``past``. ``bad`` are devices with findings (host,
-    proof, device).
-    """
     first, last = min(one.at for one in past), max(one.at for one in past)
     across = Scale(float(last - first), LEFT, WIDTH - RIGHT)
     up = Scale(max(1.05 * max(abs(one.value) for one in past), 1e-12), FLOOR, TOP)

@@ -39,7 +39,7 @@ ABSENT = "·"  #: mark in the table for a proof that a host does not have
 def show_proofs(fleet: FleetProof, *, details: bool = False, columns: int | None = None) -> Group:
     """Return the whole report for a terminal that is ``columns`` wide (``None``: unlimited).
 
-    ``details`` adds every figure, with the device on which it was measured.
+    ``details`` adds every figure and its device.
     """
     matrix = _matrix(fleet)
     wide = Width.get(Console(), Console().options.update(width=_UNBOUNDED), matrix).maximum
@@ -68,7 +68,6 @@ def _verdict(fleet: FleetProof) -> Text:
 
 
 def _matrix(fleet: FleetProof) -> Table:
-    """Return a table with the outcome of each proof on each host. Hosts with equal outcomes share a row."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     names = list(dict.fromkeys(result.proof for host in fleet.hosts for result in host.results))
     for column in ("hosts", *names):
@@ -80,9 +79,6 @@ def _matrix(fleet: FleetProof) -> Table:
 
 
 def _by_outcome(fleet: FleetProof) -> Iterator[Text]:
-    """Yield the content of the table as lines for a narrow terminal: each group of hosts, followed by its proofs for
-    each outcome.
-    """
     for label, same in _alike(fleet):
         yield label
         for outcome in BAD_FIRST:
@@ -92,10 +88,6 @@ def _by_outcome(fleet: FleetProof) -> Iterator[Text]:
 
 
 def _alike(fleet: FleetProof) -> Iterator[tuple[Text, HostProof]]:
-    """Yield each group of hosts with equal outcomes, the worst first, as the hosts' names and one of the hosts.
-
-    Hosts without results are omitted.
-    """
     rows: dict[tuple[object, ...], list[HostProof]] = {}
     for host in sorted(fleet.hosts, key=_worst_first):
         if host.results:
@@ -117,9 +109,6 @@ def _cell(outcome: Outcome | None) -> Text:
 
 
 def _hosts(same: Sequence[HostProof]) -> Iterator[RenderableType]:
-    """Yield the details of the hosts ``same``, which are equal. Yield nothing if their proofs passed without findings
-    and notes.
-    """
     first = same[0]
     about = [*_about(first)]
     if not about:
@@ -141,10 +130,6 @@ def _about(host: HostProof) -> Iterator[Text]:
 
 
 def _sentences(host: HostProof) -> Iterator[Text]:
-    """Yield the reasons why proofs of a host did not pass, without reasons that are the sentence of a finding.
-
-    Proofs with equal outcome and reason share a line.
-    """
     alike: dict[tuple[Outcome, str], list[str]] = {}
     for result in host.results:
         if result.outcome != "passed" and result.sentence not in {finding.sentence for finding in result.findings}:
@@ -162,14 +147,13 @@ def _findings(result: ProofResult) -> Iterator[Text]:
 
 
 def beside(finding: ProofFinding) -> str:
-    """Return the details of a finding that its sentence does not contain: device, measured value and expected value."""
+    """Return the device, measured value and expected value of a finding that its sentence does not contain."""
     parts = [] if finding.device.startswith(CPU) else [f"on {finding.device}"]
     parts += [f"measured {finding.measured}", f"expected {finding.expected}"]
     return ", ".join(each for each in parts if each.partition(" ")[2] not in finding.sentence)
 
 
 def _figures(host: HostProof) -> Iterable[RenderableType]:
-    """Return a table of all figures of a host, each with its device, below a heading; empty without figures."""
     results = [result for result in host.results if result.measurements]
     if not results:
         return ()
@@ -184,7 +168,7 @@ def _figures(host: HostProof) -> Iterable[RenderableType]:
 
 
 def figure(one: Measurement) -> Text:
-    """Return the value of a measurement as text; ``no GPU`` if it needs a GPU and the host has none."""
+    """Return the value of a measurement as text; ``no GPU`` if the host lacks the GPU that the measurement needs."""
     if one.value is None:
         return Text(one.device, style="cyan")
     if isinstance(one.value, bool):

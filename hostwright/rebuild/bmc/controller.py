@@ -29,7 +29,7 @@ _NO_OVERRIDE = (sushy.BootSource.NONE, sushy.BootSource.HDD, None)
 
 
 class Power(StrEnum):
-    """Power state of a host, as its BMC reports it."""
+    """Power state of a host that its BMC reports."""
 
     ON = "on"
     OFF = "off"
@@ -48,7 +48,7 @@ _POWER = {
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Status of a host for display, as its BMC reports it; unreported fields are empty."""
+    """Status of a host for display; fields that the BMC does not report are empty."""
 
     power: Power
     model: str = ""
@@ -83,7 +83,7 @@ class Controller:
         return self.bmc.console
 
     def power(self) -> Power:
-        """Power state that the BMC reports. It may be wrong: check whether the host answers."""
+        """Power state that the BMC reports, which may be wrong."""
         with self._asking("report its power state"):
             return self._look()
 
@@ -99,7 +99,8 @@ class Controller:
     def turn_off(self, *, gracefully: bool = False) -> None:
         """Cut the host's power, and wait until the BMC reports "off". Raises ``BmcStuck`` after ``Bmc.timeout_s``.
 
-        With ``gracefully``, first request a shutdown of the operating system, and wait up to ``Bmc.timeout_s`` for it.
+        With ``gracefully``, first request a shutdown of the operating system, and wait up to ``Bmc.timeout_s`` for the
+        shutdown.
         """
         if self.power() is Power.OFF:
             return
@@ -125,8 +126,8 @@ class Controller:
     def boot_once(self, source: Literal["network", "media"], *, image_url: str = "") -> None:
         """Set the boot source for the next start of the host only. Does not restart the host.
 
-        ``network`` is PXE or, if the BMC does not offer PXE, UEFI HTTP as DHCP directs. For ``media``, the BMC fetches
-        the image at ``image_url`` and attaches it as a CD.
+        ``network`` is PXE or, without PXE, UEFI HTTP as DHCP directs. For ``media``, the BMC fetches the image at
+        ``image_url`` and attaches it as a CD.
         """
         if source == "network":
             self._override("the network", sushy.BootSource.PXE, sushy.BootSource.UEFI_HTTP)
@@ -162,7 +163,7 @@ class Controller:
             self._eject(drive)
 
     def status(self) -> Status:
-        """Query the BMC, and return the host's ``Status``."""
+        """Query the BMC for the host's status."""
         with self._asking("show its system"):
             power, system = self._look(), self._system
             health = system.status and (system.status.health_rollup or system.status.health)
@@ -189,7 +190,6 @@ class Controller:
         return _POWER.get(self._system.power_state, Power.UNKNOWN)
 
     def _reset(self, order: str, *kinds: Any) -> None:
-        """Send the first reset type in ``kinds`` that the BMC supports. ``order`` describes it in error messages."""
         with self._asking(order):
             known = self._system.get_allowed_reset_system_values()
             kind = next((kind for kind in kinds if kind in known), None)
@@ -199,9 +199,9 @@ class Controller:
             self._system.reset_system(kind)
 
     def _await(self, wanted: Power, order: str) -> None:
-        """Wait until the BMC reports the power state ``wanted``. ``order`` describes the sent order in error messages.
+        """Wait until the BMC reports the power state ``wanted``.
 
-        Errors of the BMC are ignored until ``Bmc.timeout_s`` has passed, except a refused login.
+        Errors of the BMC, except a refused login, are ignored until ``Bmc.timeout_s`` has passed.
         """
         try:
             self._await_state(lambda: self._look() is wanted, "")
@@ -216,11 +216,7 @@ class Controller:
             ) from None
 
     def _await_state(self, reached: Callable[[], bool], otherwise: str) -> None:
-        """Call ``reached`` until it returns true.
-
-        After ``Bmc.timeout_s``, raise the last error of ``reached`` or, without an error, ``BmcStuck`` with
-        ``otherwise``.
-        """
+        """After ``Bmc.timeout_s``, raise the last error of ``reached``, or ``BmcStuck`` with the text ``otherwise``."""
         deadline_s = self._clock.now_s() + self.bmc.timeout_s
         error: BmcError | None
         while True:
@@ -278,10 +274,8 @@ class Controller:
 
     @contextmanager
     def _asking(self, what: str, left_s: float = 0.0) -> Iterator[None]:
-        """Limit the duration of requests in the context, and convert their errors to ``BmcError``.
-
-        The limit is ``left_s`` seconds, by default ``Bmc.timeout_s``. ``what`` describes the requests in error
-        messages.
+        """Limit requests to ``left_s`` seconds (default: ``Bmc.timeout_s``), and convert their errors to
+        ``BmcError``.
         """
         self._link.deadline_s = self._clock.now_s() + (left_s or self.bmc.timeout_s)
         with explained(self.bmc, self._link, what):
@@ -300,14 +294,14 @@ class Drive:
 
     @property
     def inserted(self) -> bool | None:
-        """Whether the BMC reports an image in the drive; ``None`` if the BMC does not report this property."""
+        """Whether the drive has an image; ``None`` if the BMC does not report this."""
         self._device.refresh()
         reported: bool | None = self._device.inserted
         return bool(self._device.image) or None if reported is None else reported
 
     @property
     def image(self) -> str:
-        """URL or name of the image in the drive, for display: without the credentials in a URL."""
+        """URL or name of the image in the drive, for display, without credentials."""
         return _LOGIN.sub("//", bmc_text(self._device.image or self._device.image_name)) or "an image without a name"
 
     def insert(self, url: str) -> None:
@@ -320,10 +314,7 @@ class Drive:
 
 
 def drives(system: Any) -> tuple[Drive, ...]:
-    """Return the virtual drives for CDs or DVDs of the Redfish ``system``; empty if the BMC has none.
-
-    In Redfish, the drives belong to the system or, before ComputerSystem 1.13 (2020), to the system's managers.
-    """
+    """Return the virtual drives for CDs or DVDs of the Redfish ``system``; empty if the BMC has none."""
     for holder in (system, *_managers(system)):
         try:
             members = holder.virtual_media.get_members()

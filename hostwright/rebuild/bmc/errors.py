@@ -18,7 +18,7 @@ class BmcError(HostError):
 class BmcUnreachable(BmcError):
     """The BMC cannot be reached: an error of name, connection, certificate or time limit.
 
-    ``passing`` is true if a retry may succeed, because the connection was lost.
+    ``passing`` is true if the connection was lost, so that a retry may succeed.
     """
 
     def __init__(self, host: str, message: str, *, passing: bool = False):
@@ -41,7 +41,7 @@ class BmcStuck(BmcError):
 def bmc_text(text: object, secrets: Iterable[Secret] = ()) -> str:
     """Return a BMC's ``text`` as one printable line of limited length, with ``secrets`` masked.
 
-    The result is empty if ``text`` is not a string.
+    Empty if ``text`` is not a string.
     """
     if not isinstance(text, str):
         return ""

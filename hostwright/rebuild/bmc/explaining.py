@@ -15,7 +15,7 @@ from hostwright.rebuild.bmc.settings import Bmc
 
 @contextmanager
 def explained(bmc: Bmc, link: BmcLink, what: str) -> Iterator[None]:
-    """Convert errors that sushy raises in the context to ``BmcError``. ``what`` describes the request in messages."""
+    """Convert sushy's errors in the context to ``BmcError``. ``what`` describes the request in messages."""
     place = f"the BMC at {bmc.url}"
     try:
         yield

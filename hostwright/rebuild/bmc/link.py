@@ -33,7 +33,7 @@ LOGOUT_S = 5.0
 CAP_BYTES = 4 * 1024 * 1024
 TRIES = 3  #: maximum number of attempts of a GET request to a busy BMC
 PAUSE_S = 2.0
-#: HTTP statuses of a busy BMC. While iDRAC carries out a request, iDRAC answers other requests with 500 (SYS518).
+#: HTTP statuses of a busy BMC; iDRAC answers with 500 (SYS518) while it carries out another request
 _BUSY = (429, 500, 502, 503, 504)
 _BAD, _DENIED, _FORBIDDEN = 400, 401, 403
 _CHUNK_BYTES = 64 * 1024
@@ -61,13 +61,13 @@ class BmcLink:
 
     @property
     def secrets(self) -> tuple[Secret, ...]:
-        """Password and session token of the BMC, which are masked in texts from the BMC."""
+        """Password and session token of the BMC, to be masked in texts from the BMC."""
         return (self._password, *((self._token,) if self._token else ()))
 
     def log_in(self) -> None:
         """Start a Redfish session or, if the BMC starts none, use HTTP Basic authentication.
 
-        Raises ``BmcDenied`` if the BMC refuses the login. HTTP Basic authentication is then not tried.
+        Raises ``BmcDenied`` if the BMC refuses the login.
         """
         self._token, self._basic = None, False
         sessions = self._sessions_path()
@@ -87,7 +87,7 @@ class BmcLink:
         self._basic = True
 
     def url_of(self, link: object) -> str:
-        """Return the URL of ``link``, which the BMC returned. Raises ``BmcError`` if it leads to another server."""
+        """Return the URL of ``link``, a link from the BMC. Raises ``BmcError`` if it leads to another server."""
         path = path_on(self._bmc.url, link)
         if not path:
             where = bmc_text(link) or "an empty link"
@@ -132,7 +132,6 @@ class BmcLink:
             self._http.close()
 
     def _sessions_path(self) -> str:
-        """Path of the sessions, from Redfish's service root; empty if the root lacks it or requires a login."""
         answer = self._patiently("GET", ROOT, None, {})
         if answer.status_code in (_DENIED, _FORBIDDEN):
             return ""
@@ -143,7 +142,7 @@ class BmcLink:
         return path if isinstance(path, str) else ""
 
     def _patiently(self, method: str, link: str, body: Any, headers: Mapping[str, str]) -> requests.Response:
-        """Send a request. If the BMC is busy or the connection was lost, a GET is repeated until ``deadline_s``."""
+        """Repeat a GET until ``deadline_s`` if the BMC is busy or the connection was lost."""
         for left in reversed(range(TRIES)):
             again = left > 0 and method == "GET" and self._left_s() > PAUSE_S
             try:
@@ -158,7 +157,7 @@ class BmcLink:
         raise silent(self._bmc)
 
     def _bounded(self, method: str, link: str, body: Any, headers: Mapping[str, str]) -> requests.Response:
-        """Send a request in a separate thread, which is abandoned after a time limit.
+        """Send a request in a thread that is abandoned after a time limit.
 
         Timeouts of sockets limit neither name resolution nor a server that sends single bytes slowly.
         """
@@ -290,7 +289,7 @@ _NO_WAY = (errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN)
 
 
 def unreachable(bmc: Bmc, error: BaseException) -> BmcUnreachable:
-    """Convert ``error``, with which a request failed, to a ``BmcUnreachable`` that explains the cause."""
+    """Convert ``error``, the failure of a request, to a ``BmcUnreachable`` that explains the cause."""
     causes = tuple(_causes(error))
     place = f"the BMC at {bmc.url}"
     sentence = next((sentence for cause in causes if (sentence := _sentence(place, cause))), "")
@@ -327,7 +326,7 @@ def silent(bmc: Bmc) -> BmcUnreachable:
 
 
 def other_name(error: BaseException) -> bool:
-    """Whether ``error`` is about a trusted certificate that was issued for another name or address."""
+    """Whether ``error`` is about a trusted certificate for another name or address."""
     return any(
         isinstance(cause, ssl.SSLCertVerificationError) and cause.verify_code in _OTHER_NAME for cause in _causes(error)
     )
@@ -347,7 +346,6 @@ def _untrusted(place: str, error: ssl.SSLCertVerificationError) -> str:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield ``error`` and all its causes, because requests and urllib3 wrap system errors."""
     waiting, seen = [error], set[int]()
     while waiting:
         cause = waiting.pop(0)

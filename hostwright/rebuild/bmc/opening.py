@@ -30,7 +30,7 @@ def password_of(bmc: Bmc, timeout_s: float = TIMEOUT_S) -> Secret:
 
 
 def open_bmc(bmc: Bmc, clock: Clock | None = None) -> Controller:
-    """Log in to a BMC and find the host's Redfish system. The result is a context manager, which logs out.
+    """Log in to a BMC and find the host's Redfish system. Leaving the result's context logs out.
 
     Raises ``BmcError`` if the login fails, or if no single system is the host.
     """
@@ -51,14 +51,16 @@ def open_bmc(bmc: Bmc, clock: Clock | None = None) -> Controller:
 
 
 class Opener:
-    """Opens sessions with one BMC. After a refused login, it only raises that error, because BMCs lock accounts."""
+    """Opens sessions with one BMC. After a refused login, each call raises that error again, because BMCs lock
+    accounts.
+    """
 
     def __init__(self, bmc: Bmc):
         self._bmc = bmc
         self._denied: BmcDenied | None = None
 
     def __call__(self) -> Controller:
-        """Return a new session with the BMC, as ``open_bmc`` does."""
+        """Return a new session with the BMC."""
         if self._denied is not None:
             raise self._denied
         try:

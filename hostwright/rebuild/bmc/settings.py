@@ -22,7 +22,7 @@ CA, SYSTEM, TIMEOUT, CONSOLE = f"{ADDRESS}_ca", f"{ADDRESS}_system", f"{ADDRESS}
 INSECURE = f"{ADDRESS}_insecure"
 NAMES = (ADDRESS, USER, PASSWORD, PASSWORD_COMMAND, CA, SYSTEM, TIMEOUT, CONSOLE, INSECURE)
 
-#: default time limit in seconds until a BMC has carried out a request. Large servers take a minute to shut down.
+#: default time limit in seconds until a BMC has carried out a request; large servers take a minute to shut down
 TIMEOUT_S = 120.0
 _PATHS = ("", "/redfish", "/redfish/v1")
 _HOST = re.compile(r"[a-z0-9_](?:[a-z0-9._-]{0,252}[a-z0-9])?")
@@ -46,7 +46,7 @@ class Bmc:
 
     @property
     def insecure(self) -> bool:
-        """Whether connections to the BMC are without TLS."""
+        """Whether connections to the BMC lack TLS."""
         return self.url.startswith("http://")
 
     @property
@@ -63,8 +63,8 @@ class _Bad(Exception):
 def read_bmc(host: Host) -> Bmc | None:
     """Read the settings of a host's BMC; ``None`` if the inventory has no BMC for the host.
 
-    Templates of a single variable, such as ``{{ inventory_hostname }}``, are filled in. Therefore one line can set the
-    BMCs of a group. Raises ``InputError`` with all invalid variables.
+    Templates of a single variable, such as ``{{ inventory_hostname }}``, are filled in. Raises ``InputError`` with all
+    invalid variables.
     """
     variables = _Variables(host)
     values = {name: variables.read(name) for name in host.vars if name.startswith(ADDRESS)}
@@ -88,14 +88,14 @@ def read_bmc(host: Host) -> Bmc | None:
 
 
 class _Variables:
-    """Reader for the BMC variables of one host, which collects errors in ``mistakes``."""
-
     def __init__(self, host: Host):
         self._host = host
         self.mistakes: list[InputError] = []
 
     def read(self, name: str) -> Any:
-        """Return the value of the variable ``name``; ``None`` if it is unset or, with a new mistake, invalid."""
+        """Return the variable's value; ``None`` if it is unset or invalid. An invalid value adds an error to
+        ``mistakes``.
+        """
         value = self._host.get(name)
         if value is None:
             return None
@@ -110,7 +110,6 @@ class _Variables:
             return None
 
     def check_together(self, values: Mapping[str, Any]) -> None:
-        """Add mistakes for required variables that are missing, and for variables that exclude each other."""
         if self._host.get(ADDRESS) is None:
             return
         if self._host.get(USER) is None:
@@ -131,7 +130,6 @@ class _Variables:
         self.mistakes.append(InputError(f"{name}: {sentence}", self._host.vars[name].origin.exact))
 
     def _filled(self, value: Any) -> Any:
-        """Fill in the templates in ``value``; the result for a ``Secret`` is a ``Secret``."""
         if isinstance(value, Vaulted):
             raise _Bad(f"{value.sentence}; {PASSWORD_COMMAND} can query a password manager instead")
         if isinstance(value, Secret):

@@ -27,25 +27,21 @@ _DOTS = (".", "..")
 
 
 class Pinned(HTTPAdapter):
-    """HTTPS adapter that accepts one certificate, by its fingerprint and whatever its name.
-
-    BMCs have certificates for names such as ``iDRAC``.
-    """
+    """HTTPS adapter that accepts one certificate by its fingerprint, whatever name the certificate has."""
 
     def __init__(self, fingerprint: str):
         self._fingerprint = fingerprint
         super().__init__()
 
     def init_poolmanager(self, *args: Any, **options: Any) -> None:
-        """Override the method of ``HTTPAdapter``, so that connections require the fingerprint."""
+        """Require the fingerprint for connections."""
         super().init_poolmanager(*args, **options, assert_fingerprint=self._fingerprint)
 
 
 def path_on(url: str, link: object, *, any_name: bool = False) -> str:
     """Return path and query of ``link`` if it leads to the BMC at ``url``; else empty.
 
-    A link must be a path, optionally after exactly the BMC's address, because URL parsers disagree on the server of
-    other links. ``any_name`` accepts any server name in the link, because many BMCs do not know their own name.
+    ``any_name`` accepts any server name in the link, because many BMCs do not know their own name.
     """
     if not isinstance(link, str) or len(link) > LONGEST_LINK:
         return ""
@@ -69,7 +65,7 @@ def _place(url: str) -> str:
 def authorities(bmc: Bmc) -> str | bool:
     """Return the argument ``verify`` for requests: the PEM file in the inventory, else this machine's CA certificates.
 
-    The CA certificates bundled with requests lack a site's own authority. Raises ``BmcError`` for an unusable PEM file.
+    Raises ``BmcError`` for an unusable PEM file.
     """
     if not bmc.ca:
         paths = ssl.get_default_verify_paths()
@@ -84,7 +80,7 @@ def authorities(bmc: Bmc) -> str | bool:
 
 
 def only_certificate(ca: str) -> str:
-    """SHA-256 fingerprint of the only certificate in the PEM file ``ca``; empty if it has none or several."""
+    """SHA-256 fingerprint of the only certificate in the PEM file ``ca``; empty without one or with several."""
     if not ca:
         return ""
     text = expanded(ca).read_text(encoding="ascii", errors="replace")

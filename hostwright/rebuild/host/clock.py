@@ -14,8 +14,8 @@ _CLOCK = Clock()
 class Phases:
     """Measures the phases of one rebuild, which begins when this object is created.
 
-    Use it in one thread; phases cannot be nested. ``on_begin`` is called with the name of each phase that begins.
-    ``on_end`` is called with its name and its seconds, also after an error.
+    Use it in one thread; phases cannot be nested. ``on_begin`` is called with the name of each phase that begins,
+    ``on_end`` with name and seconds, also after an error.
     """
 
     def __init__(
@@ -64,10 +64,10 @@ class Phases:
         return rested_s
 
     def move(self, source: Phase, target: Phase, seconds: float) -> None:
-        """Count ``seconds`` of the ended phase ``source`` as the phase ``target``.
+        """Count ``seconds`` of the ended phase ``source`` as the phase ``target``, such as a reboot during
+        provisioning.
 
-        Use it for example for a reboot during provisioning. At most the duration of ``source`` is moved, so that the
-        sum of all phases stays the same.
+        At most the duration of ``source`` is moved, so that the sum of all phases stays the same.
         """
         moved_s = max(0.0, min(seconds, self._taken.get(source, 0.0)))
         if moved_s:

@@ -20,7 +20,7 @@ from hostwright.rebuild.host.tools import Tools
 
 
 def refuse_locked(tools: Tools, facts: Facts) -> None:
-    """Raise ``Locked`` if, according to ``facts``, an operator has locked the host or another run is changing it."""
+    """Raise ``Locked`` if an operator has locked the host or another run is changing it, according to ``facts``."""
     name = tools.target.name
     sentence, held = locks.refusal(facts, datetime.now(UTC)), locks.living(facts, tools.run.holder(name))
     if sentence or held is not None:
@@ -30,8 +30,7 @@ def refuse_locked(tools: Tools, facts: Facts) -> None:
 def probe_again(tools: Tools, phases: Phases) -> Facts:
     """Return new facts about the locks, runs and users of the host.
 
-    Raises ``Locked`` if the host is locked or another run is changing it, and ``HostError`` if the host does not
-    answer.
+    Raises ``Locked`` if the host is locked or another run is changing it, and ``HostError`` if it does not answer.
     """
     with phases.phase("diagnose"), tools.connect() as shell:
         facts = usage.probe_usage(shell, tools.target.occupancy)
@@ -40,11 +39,11 @@ def probe_again(tools: Tools, phases: Phases) -> Facts:
 
 
 def free(tools: Tools, phases: Phases, effect: str, *, boots: bool) -> None:
-    """Drain the host with the site's command, if that is needed and possible, and wait until the host is idle.
+    """Drain the host with the site's command, if needed and possible, and wait until the host is idle.
 
     ``effect`` describes the caller's next action, such as "cuts its power". ``boots`` is whether the installed system
-    then starts again. Raises ``Locked`` if the host is locked, ``Refused`` if users or jobs forbid the action, and
-    ``HostError`` if the host does not answer or the drain command fails. No work has then been disturbed.
+    then starts again. Raises ``Locked``, ``Refused`` (users or jobs forbid the action) or ``HostError`` before any work
+    was disturbed.
     """
     facts, request, name = probe_again(tools, phases), tools.run.request, tools.target.name
     left = usage.jobs_left(facts)
@@ -61,9 +60,9 @@ def free(tools: Tools, phases: Phases, effect: str, *, boots: bool) -> None:
 
 
 def drain(tools: Tools, phases: Phases, reason: str, *, wait: Callable[[], tuple[str, ...]] | None = None) -> None:
-    """Run the site's drain command, if any, and call ``wait`` until it returns no users.
+    """Run the site's drain command, if any, and call ``wait`` until no users remain.
 
-    Raises ``HostError`` if the command fails, or if users remain after its time limit.
+    Raises ``HostError`` if the command fails, or if users remain after the command's time limit.
     """
     hooks = tools.hooks
     if hooks is None:

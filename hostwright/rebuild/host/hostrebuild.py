@@ -64,7 +64,7 @@ class HostRebuild:
         return self._tools.target.name
 
     def diagnose(self) -> Decision:
-        """Diagnose the host and decide how to rebuild it, without a change. The clock then stops until ``run``."""
+        """Diagnose the host and decide how to rebuild it, without a change to the host."""
         decision = decide(self._look(), self._start)
         self._phases.rest()
         return decision
@@ -83,8 +83,8 @@ class HostRebuild:
     def run(self, decision: Decision) -> Rebuild:
         """Carry out the repair in ``decision``, and further repairs if it fails; return the record of the rebuild.
 
-        The record contains the error of a failed rebuild. Two errors are raised instead, without a record: ``Stopped``
-        if the operator stops the run, and ``Locked`` if a lock prevents the first repair.
+        The record contains the error of a failed rebuild. ``Stopped`` is raised instead if the operator stops the run,
+        and ``Locked`` if a lock prevents the first repair.
         """
         try:
             outcome, sentence = self._run(decision)
@@ -99,10 +99,9 @@ class HostRebuild:
         return self._record(outcome, sentence)
 
     def _run(self, first: Decision) -> tuple[Outcome, str]:
-        """Carry out the repair in ``first`` and those that follow until one succeeds.
+        """Carry out the repair in ``first``, then further ones until one succeeds.
 
-        Returns the outcome, and a sentence about it or an empty text. Raises ``HostError`` if no repair succeeds, or
-        the next one is refused.
+        Raises ``HostError`` if no repair succeeds, or if the next one is refused.
         """
         if self._phases.go_on() > FRESH_S:
             first = self._as_it_is_now(first)
@@ -124,10 +123,9 @@ class HostRebuild:
         )
 
     def _as_it_is_now(self, shown: Decision) -> Decision:
-        """Diagnose the host again, and return a decision for the method of ``shown``, or for ``nothing``.
+        """Diagnose the host again; return the method ``nothing`` if no repair is needed any more.
 
-        ``shown`` is the decision that the operator saw; ``nothing`` is the method if no repair is needed any more.
-        Raises ``Refused`` if the host now needs another repair.
+        Raises ``Refused`` if the host now needs another repair than ``shown``, the decision that the operator saw.
         """
         now = decide(self._look(), self._start)
         if now.way == shown.way:
@@ -149,10 +147,7 @@ class HostRebuild:
             freeing.free(self._tools, self._phases, DISTURBS[way], boots=way != "reinstall")
 
     def _took(self, decision: Decision) -> bool:
-        """Carry out the repair in ``decision``; return whether the host is back in service.
-
-        If it is not, it must be diagnosed again.
-        """
+        """Carry out ``decision``. ``False`` means that the host must be diagnosed again."""
         self._went_down = False
         try:
             return self._take(decision.way, decision)
@@ -192,7 +187,7 @@ class HostRebuild:
         return True
 
     def _require_files(self) -> None:
-        """Raise ``ArtifactError`` if this machine lacks an artifact of the host. Called before layers are removed."""
+        """Raise ``ArtifactError`` if this machine lacks an artifact of the host."""
         target = self._tools.target
         if read_file_settings(target.host).way != DIRECT:
             for artifact in target.files_for(self._probed.facts if self._probed else None):
@@ -207,7 +202,6 @@ class HostRebuild:
         self._verify()
 
     def _converge(self, desired: Desired, phase: Phase) -> None:
-        """Bring the host to the states ``desired``. The time counts as ``phase``, that of reboots as ``reboot``."""
         target = self._tools.target
         host = applying.HostApply(self._tools.run, applying.HostJob(target, desired, rebuilds=True))
         try:
@@ -247,14 +241,13 @@ class HostRebuild:
                 raise
 
     def _keep_away(self, reason: str) -> None:
-        """Drain the host because of ``reason``; if draining fails, only emit a note."""
+        """Drain the host. If that fails, only a note is emitted."""
         try:
             freeing.keep_away(self._tools, self._phases, reason)
         except HostError as error:
             self._emit(events.Note(self.name, f"the host could not be drained: {error.sentence}"))
 
     def _power(self, way: Way, decision: Decision) -> None:
-        """Switch the host's power or reboot the host, and wait until it answers with another boot ID."""
         before = self._probed.diagnosis.boot_id if self._probed else ""
         self._begin()
         powering.switch(self._tools, self._phases, way, by_bmc=decision.by != "ssh", boot_id=before)
@@ -273,7 +266,7 @@ class HostRebuild:
     def _back_to_work(self, *, changed: bool) -> None:
         """Run the site's command that returns the host to service, if the host is drained or ``changed``.
 
-        A changed host may need the command even without a drain, because a scheduler may have marked the host as down.
+        A scheduler may have marked a changed host as down.
         """
         hooks = self._tools.hooks
         facts = self._probed.facts if self._probed else None

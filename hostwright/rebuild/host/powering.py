@@ -16,10 +16,10 @@ class OrderFailed(HostError):
 
 
 def switch(tools: Tools, phases: Phases, way: Way, *, by_bmc: bool, boot_id: str) -> None:
-    """Power the host on or power-cycle it, as ``way`` says; return when it answers with another boot ID.
+    """Power the host on or power-cycle it (``way``), and wait until the boot ID is no longer ``boot_id``.
 
-    ``boot_id`` is the former boot ID. Without ``by_bmc``, a power cycle is a reboot over SSH. Raises ``OrderFailed`` if
-    the BMC fails, and ``HostError`` if the host does not answer in time.
+    Without ``by_bmc``, a power cycle is a reboot over SSH. Raises ``OrderFailed`` if the BMC fails, and ``HostError``
+    if the host does not answer in time.
     """
     if not by_bmc and way == "power cycle":
         with phases.phase("reboot"):

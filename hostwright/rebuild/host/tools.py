@@ -19,7 +19,7 @@ from hostwright.verify.verdict import Check
 
 @dataclass(frozen=True)
 class Tools:
-    """Functions and values that a run provides for the rebuild of one host."""
+    """Functions and values of a run for the rebuild of one host."""
 
     run: Run
     target: TargetHost

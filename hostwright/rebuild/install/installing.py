@@ -38,7 +38,7 @@ from hostwright.transport.root.rootshell import RootShell
 
 POLL_S = 2.0
 CONSOLE_POLL_S = 10.0  #: seconds between two queries of a host's console. A login at a BMC takes about 10 s.
-#: time limit in seconds from power-on until the installer fetches a file. Large servers boot in half that time.
+#: time limit in seconds from power-on until the installer fetches a file; large servers boot in half that time
 FETCH_TIMEOUT_S = 1200.0
 LOOK_TIMEOUT_S = 30.0  #: time limit in seconds for one probe of the newly installed system
 SHOWN = 40  #: maximum number of characters of an operating system's name or version in a message
@@ -47,7 +47,7 @@ SYSTEMS = {"ubuntu": "Ubuntu", "debian": "Debian"}
 
 @dataclass(frozen=True)
 class Installer:
-    """Installs a new operating system on one host, by its BMC and the seed servers or by the site's command."""
+    """Installs a new operating system on one host: by its BMC and a seed server, or by the site's command."""
 
     run: Run
     target: TargetHost
@@ -65,7 +65,7 @@ class Installer:
         return read_means(self.target.host)
 
     def __call__(self, reason: str, phases: Phases, begun: Callable[[], None]) -> None:
-        """Reinstall the host and record its new host key; return when a login over SSH succeeds with that key.
+        """Reinstall the host and record its new host key; return when a login over SSH succeeds.
 
         ``reason`` is passed to the site's command. ``begun`` is called before the first change. Raises ``HostError`` if
         the installation fails, or does not end in time.
@@ -78,7 +78,7 @@ class Installer:
             raise HostError(self.target.name, "no reinstall is configured for the host; set hostwright_install")
 
     def finish(self) -> None:
-        """Complete an interrupted installation: if the host still uses the seed's host key, replace it by a new one."""
+        """Complete an interrupted installation: replace the seed's host key if the host still uses it."""
         name = self.target.name
         seeded = pending.recall(name)
         if seeded is None:
@@ -112,7 +112,7 @@ class Installer:
     def _start_installer(
         self, install: Install, place: Place, seed: Seed, phases: Phases, begun: Callable[[], None]
     ) -> float:
-        """Boot the installer, and wait until it has fetched ``seed``; return the clock time of power-on.
+        """Boot the installer, wait until it has fetched ``seed``, and return the clock time of power-on.
 
         If it does not fetch the seed, the BMC is set to boot from the disk again, so that no later boot wipes the disk.
         """
@@ -200,10 +200,9 @@ class Installer:
     ) -> None:
         """Wait until the host presents its new host key, and record the key in known_hosts.
 
-        ``wanted`` are the keys that were delivered to the host; ``None`` if the console must confirm the new key.
-        ``before`` is the key that the host presented before the installation. This key, recorded keys and unconfirmed
-        keys do not end the wait. ``timeout_s`` counts from the clock time ``began_s``, by default from the call.
-        ``stopped`` returns the end of the error text for a stop by the operator.
+        ``wanted`` are the keys that were delivered to the host; with ``None``, the console must confirm the new key.
+        ``timeout_s`` counts from the clock time ``began_s``, by default from the call. ``before`` is the key from
+        before the installation, and does not end the wait.
         """
         name, options = self.target.name, self.target.options
         old = {entry.blob for entry in known(self.target.host, options)}
@@ -231,8 +230,7 @@ class Installer:
     def _from_console(self, shown: HostKey) -> tuple[list[HostKey], str]:
         """Return the host keys that the console's command prints, and a text about them for messages.
 
-        ``shown`` is the key that the host presents. If the command fails, no keys are returned: during an installation
-        the console may print no keys, or the installer's. Raises ``HostError`` if no command is configured.
+        If the command fails, no keys are returned. Raises ``HostError`` if no command is configured.
         """
         command = self.means.console_command
         if not command:
@@ -275,9 +273,8 @@ class Installer:
             self.run.emit(Note(name, f"the host generated the host key {made}, which is now the only recorded key"))
 
     def _require_system(self, shell: RootShell, install: Install) -> None:
-        """Raise ``HostError`` if the installed system or release is not the one in the settings ``install``.
-
-        The site's PXE or image may have chosen another one.
+        """Raise ``HostError`` if the site's PXE or image has installed another system or release than ``install``
+        requires.
         """
         name = self.target.name
         answers = os_release(ask(shell, (OS_RELEASE,), timeout_s=LOOK_TIMEOUT_S))

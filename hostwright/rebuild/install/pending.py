@@ -27,7 +27,7 @@ def remember(host: str, seeded: HostKey) -> None:
 
 
 def recall(host: str) -> HostKey | None:
-    """Host key in the last seed of ``host``, which the host may still use; ``None`` without a readable record."""
+    """Host key in the last seed of ``host``; ``None`` without a readable record."""
     try:
         return HostKey.parse(_file(host).read_text("ascii"))
     except (OSError, ValueError):
@@ -35,7 +35,7 @@ def recall(host: str) -> HostKey | None:
 
 
 def forget(host: str) -> None:
-    """Delete the record of ``host``, which no longer uses the host key from its seed."""
+    """Delete the record of ``host``."""
     _file(host).unlink(missing_ok=True)
 
 

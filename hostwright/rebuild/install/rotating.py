@@ -28,8 +28,8 @@ def rotate(
 ) -> HostKey:
     """Generate a new host key on the host ``target``, record it in place of ``seeded``, and return it.
 
-    ``seeded`` is the key from the host's seed. Raises ``HostError`` if the host cannot generate or use a new key. Then
-    either the new key is not recorded, or both keys are and the message has the fix.
+    ``seeded`` is the key from the host's seed. Raises ``HostError`` if the host cannot generate or use a new key;
+    ``seeded`` then remains recorded.
     """
     script = sh_file(__file__, "newkey.sh", key=key, seeded=seeded.line)
     output = shell.run(script, timeout_s=STEP_TIMEOUT_S, failure="it cannot generate its own host key")

@@ -27,7 +27,7 @@ PLAIN = (
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where one host's seed is served: at ``url``, which is empty if the site's command needs no seed.
+    """The ``url`` of one host's seed; empty if the site's command needs no seed.
 
     With an ``authority`` for certificates, the seed is served over HTTPS.
     """
@@ -52,7 +52,7 @@ class Place:
         return self.server.withdraw(self.host) if self.server is not None else frozenset()
 
     def on_the_wire(self, seed: Seed) -> str:
-        """Text for the operator: who can read and change ``seed`` in transit, and how to prevent that."""
+        """Text for the operator: who can read or change ``seed`` in transit, and how to prevent that."""
         if self.authority:
             part = self.authority.part
             return (
@@ -63,7 +63,7 @@ class Place:
         return PLAIN
 
     def came(self) -> str:
-        """Text for an error about clients that requested the seed but did not receive it; empty if there are none."""
+        """Text for an error about clients that requested the seed in vain; empty without such clients."""
         if self.server is None:
             return ""
         if others := ", ".join(sorted(self.server.refused(self.host))):
@@ -89,7 +89,7 @@ class SeedServers:
 
     @contextmanager
     def place(self, host: str, settings: Install | Reinstall) -> Iterator[Place]:
-        """Reserve a URL for the seed of ``host`` during the context. Afterwards the seed is no longer served."""
+        """Reserve a URL for the seed of ``host``, which is served during the context only."""
         if not settings.serve:
             yield Place(host)
             return

@@ -20,7 +20,7 @@ from hostwright.transport.identity.hostkeys import KnownHost
 from hostwright.transport.identity.keys import HostKey, parse_many
 
 VARIABLE = "hostwright_host_keys"
-#: time limit in seconds for the command that reads a console. A login at a BMC takes tens of seconds.
+#: time limit in seconds for the command that reads a console; a login at a BMC takes tens of seconds
 TIMEOUT_S = 120.0
 YES = "yes"  #: answer that the operator must type in full to trust a host key
 _ALIKE = "hostwright_host_key"  #: prefix of variable names that are probably misspellings of ``hostwright_host_keys``
@@ -46,7 +46,7 @@ class Confirmed:
 class Sources:
     """Sources that confirm a host key: a fingerprint, a command that prints the console's keys, and a question.
 
-    A source is not available if it is empty or ``None``. ``ask`` asks the operator the question.
+    An empty source or ``None`` is not available.
     """
 
     fingerprint: str = ""
@@ -89,7 +89,7 @@ def _wrong(name: str, value: Any) -> str:
 
 
 def confirm(host: Host, offered: HostKey, before: Sequence[KnownHost], sources: Sources) -> Confirmed:
-    """Check whether ``offered``, the key that a host presents, is genuine; ``before`` are its recorded keys.
+    """Check whether ``offered``, the key that a host presents, is genuine. ``before`` are the host's recorded keys.
 
     Raises ``Refused`` with both fingerprints if the key is not genuine or no source is available.
     """
@@ -118,7 +118,7 @@ def confirm(host: Host, offered: HostKey, before: Sequence[KnownHost], sources: 
 def console_keys(host: Host, command: str) -> tuple[HostKey, ...]:
     """Run ``command``, which queries the console of ``host``, on this machine; return the printed public keys.
 
-    Raises ``Refused`` if the command fails, or prints no keys or text other than keys.
+    Raises ``Refused`` if the command fails, or if its output is not a list of keys.
     """
     environment = {"HOSTWRIGHT_HOST": host.name, "HOSTWRIGHT_ADDRESS": host.address or host.name}
     ended = hooks.run_here(command, environment, TIMEOUT_S)

@@ -33,13 +33,12 @@ _OUR_NETWORK = (errno.ENETUNREACH, errno.ENETDOWN)  #: error numbers for a missi
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """State of a host, from which the method of its rebuild is chosen.
+    """State of a host, as input for the choice of the method to rebuild it.
 
-    ``sentence`` is the error of the host's probes, ``power_sentence`` that of its BMC. ``power`` is ``None`` if the
-    inventory has no BMC. ``audit`` and ``plan`` are ``None`` if the host could not be probed. ``history`` has the
-    host's rebuilds within ``LATELY``, in any order, and ``tried`` the methods of the current rebuild. ``treatments``
-    maps the names of known failures to treatments. ``running`` are the users at work on the host, and ``disturbed`` the
-    users whom ``plan`` would disturb.
+    ``sentence`` is the error of the host's probes, ``power_sentence`` that of its BMC. ``power`` is ``None`` without a
+    BMC. ``audit`` and ``plan`` are ``None`` if the host could not be probed. ``history`` has the host's rebuilds within
+    ``LATELY``, ``tried`` the methods of the current rebuild. ``treatments`` maps the names of known failures to
+    treatments. ``running`` are the users at work on the host, ``disturbed`` the users whom ``plan`` would disturb.
     """
 
     host: str
@@ -69,9 +68,9 @@ class Diagnosis:
 
     @property
     def foreign_bmc(self) -> bool:
-        """Whether the host answers at its address while its BMC reports that the host is off.
+        """Whether the BMC reports that the host is off although the host answers.
 
-        The BMC then belongs to another host, whose power must not be cut.
+        The BMC then belongs to another host.
         """
         return self.off and self.reach not in ("silent", "no way")
 
@@ -98,7 +97,7 @@ class Diagnosis:
 
     @property
     def changes(self) -> tuple[Planned, ...]:
-        """Changes in the provisioning plan, which are the host's differences from its stack."""
+        """Changes in the provisioning plan."""
         return self.plan.changes if self.plan else ()
 
     @property
@@ -124,7 +123,8 @@ class Diagnosis:
 def reach_of(error: HostwrightError | None) -> Reach:
     """Convert ``error``, raised while connecting to a host or probing it, to the ``Reach`` of the host.
 
-    ``None`` means success. An error of this machine or of a jump host is ``no way``: it must not lead to a power cycle.
+    ``None`` means success. An error of this machine or of a jump host is ``no way``, which must not lead to a power
+    cycle.
     """
     match error:
         case None:

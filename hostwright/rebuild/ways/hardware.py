@@ -26,7 +26,7 @@ class Broken:
 
     @property
     def spent(self) -> bool:
-        """Whether people must act, because no rebuild fixes the failure or enough power cycles were tried."""
+        """Whether the operator must act: no rebuild fixes the failure, or enough power cycles were tried."""
         return self.cure.way == "hand over" or self.times >= self.cure.tries
 
 
@@ -54,7 +54,6 @@ def _one(diagnosis: Diagnosis, key: str, cure: Hardware, text: str) -> Broken:
 
 
 def _cycles(rebuild: Rebuild) -> int:
-    """Number of power cycles in ``rebuild``; 0 if no boot followed, because the BMC refused the order."""
     booted = any(name == "reboot" for name, _ in rebuild.phases)
     return rebuild.ways.count("power cycle") if booted else 0
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """Settings of one host for its rebuild; a setting that the inventory lacks is ``None`` or empty."""
+    """Settings of one host for its rebuild; ``None`` or empty if the inventory lacks a setting."""
 
     bmc: Bmc | None
     install: Install | None
@@ -49,10 +49,6 @@ def read_means(host: Host) -> Means:
 
 
 def _gives(host: Host, beginning: str) -> bool:
-    """Whether the inventory has variables for ``host`` whose names start with ``beginning``.
-
-    Most hosts have none. The modules that read such variables are slow to import, and are not imported then.
-    """
     return any(name.startswith(beginning) for name in host.vars)
 
 

@@ -27,7 +27,9 @@ BOOT_ID = Probe("cat /proc/sys/kernel/random/boot_id")
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """Function that opens a host's BMC (``None`` without a BMC), and method by which the host can be reinstalled."""
+    """Means to rebuild a host: the function that opens its BMC (``None`` without a BMC), and the method to reinstall
+    it.
+    """
 
     open_bmc: Callable[[], Controller] | None
     reinstall: Reinstall
@@ -35,7 +37,7 @@ class Ways:
 
 @dataclass(frozen=True, slots=True)
 class ProbedHost:
-    """Diagnosis of a host, and the ``facts`` from which it was made.
+    """Diagnosis of a host, with the ``facts`` behind it.
 
     If the host could not be probed, ``facts`` is ``None`` and ``error`` is the reason.
     """
@@ -53,10 +55,10 @@ def probe_host(
     history: tuple[Rebuild, ...] = (),
     tried: tuple[Way, ...] = (),
 ) -> ProbedHost:
-    """Probe the host ``target`` over SSH and through its BMC; the result includes errors.
+    """Probe the host ``target`` over SSH and through its BMC; errors become a part of the result.
 
-    ``history`` are earlier rebuilds of this host, and ``tried`` the methods that the current rebuild has carried out.
-    Raises ``Stopped`` if the operator stops the run.
+    ``history`` are earlier rebuilds of this host, ``tried`` the methods of the current rebuild so far. Raises
+    ``Stopped`` if the operator stops the run.
     """
     facts, error = _facts(target, connect)
     power, bmc_sentence = _power(ways)
@@ -95,7 +97,7 @@ def _facts(target: TargetHost, connect: Callable[[], RootShell]) -> tuple[Facts 
 
 
 def _power(ways: Ways) -> tuple[Power | None, str]:
-    """Query the host's BMC; return the power state, and the error text or an empty text.
+    """Return the power state, and an error text or an empty text.
 
     A host that answers is queried too: if its BMC reports "off", the inventory names the wrong BMC.
     """

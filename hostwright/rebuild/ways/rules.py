@@ -22,7 +22,7 @@ Kind = TypeVar("Kind", ForPeople, Held, NoRoom, Stuck, Tangled)
 class Reason:
     """A reason why a rule applies. ``text`` is a sentence without a full stop, and may contain text from the host.
 
-    ``key`` is the name of the known failure that is the reason, if any.
+    ``key`` is the name of the known failure behind the reason, if any.
     """
 
     text: str
@@ -33,8 +33,8 @@ class Reason:
 class Rule:
     """A rule that chooses the method ``way`` if ``why`` yields reasons. ``source`` is the justification of the rule.
 
-    ``refuses``: Hostwright can do nothing for the host, and the reasons explain why. ``gently``: the power cycle may be
-    a reboot. ``cleans``: Hostwright's old files are first deleted from the host, to free disk space.
+    With ``refuses``, Hostwright can do nothing for the host. With ``gently``, the power cycle may be a reboot. With
+    ``cleans``, Hostwright's old files are first deleted from the host, to free disk space.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Rule:
 
 
 def people(diagnosis: Diagnosis) -> Iterator[Reason]:
-    """Yield reasons to hand the host over: failures about which people must decide, with the decision to make."""
+    """Yield reasons to hand the host over to the operator: failures that require the operator's decision."""
     for finding, _ in _treated(diagnosis, ForPeople):
         if finding.grave:
             yield Reason(f"{finding.cause}: {finding.cure}", finding.rule)
@@ -127,7 +127,6 @@ def _hardware(diagnosis: Diagnosis) -> Iterator[Reason]:
 
 
 def _power_cycle(diagnosis: Diagnosis) -> Iterator[Reason]:
-    """Yield all hardware failures if at least one requires that the power is cut; else nothing."""
     seen = broken(diagnosis)
     if any(not failure.cure.gently for failure in seen):
         yield from (Reason(failure.text, failure.key) for failure in seen)
@@ -206,10 +205,6 @@ def _in_vain(diagnosis: Diagnosis) -> Iterator[Reason]:
 
 
 def _not_verified(diagnosis: Diagnosis) -> Iterator[Reason]:
-    """Yield a reason to hand over a host that matches its stack, but fails its checks or cannot return to service.
-
-    ``relayer`` is not chosen, because a scheduler may be the cause.
-    """
     if "nothing" in diagnosis.tried:
         yield Reason("the host matches its stack, but checks fail or it cannot return to service; see the failures")
 

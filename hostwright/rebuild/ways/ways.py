@@ -40,11 +40,10 @@ _FINDS_OUT: tuple[Way, ...] = (*_POWER, "trust")  #: methods after which Hostwri
 class Decision:
     """The chosen method to rebuild a host. Texts may contain untrusted text from the host.
 
-    ``refusal`` is the reason why Hostwright can do nothing, else empty: the host is left unchanged (``nothing``) or
-    locked (``hand over``). ``escalation`` are the methods that may follow, each if the previous one fails, without
-    another question to the operator. ``rules`` are the names of the rule that decided and of known failures that are
-    its reasons. ``by`` is the kind of power cycle. ``clean``: Hostwright's old files are first deleted from the host.
-    ``ends`` are the users whose work ends, even if it is restarted afterwards.
+    ``refusal`` is the reason why Hostwright can do nothing, else empty. ``escalation`` are the methods that may follow,
+    each if the previous one fails. ``rules`` are the names of the rule that decided and of known failures behind that
+    rule. ``by`` is the kind of power cycle. With ``clean``, Hostwright's old files are first deleted from the host.
+    ``ends`` are the users with work that ends, even if it is restarted.
     """
 
     way: Way
@@ -66,9 +65,8 @@ class Decision:
 def decide(diagnosis: Diagnosis, start: Way | None = None) -> Decision:
     """Choose the least invasive method that can work for this host, or the method ``start`` (``--from``).
 
-    A new operating system is installed only if the inventory has settings for that. ``start`` is chosen even for broken
-    hardware. Before ``start``, a host that does not answer is powered on, and a changed host key is confirmed. Once
-    ``start`` has been tried, it has no further effect.
+    ``start`` is chosen even for broken hardware. Before ``start``, a host that does not answer is powered on, and a
+    changed host key is confirmed. Once ``start`` has been tried, it has no further effect.
     """
     if start is None or start in diagnosis.tried:
         return _by_rules(diagnosis)
@@ -92,9 +90,9 @@ def decide_again(
 ) -> Decision:
     """Choose the next method of a rebuild after one has failed; ``diagnosis.tried`` has the methods so far.
 
-    The operator has seen only the decision ``first``. Therefore a reinstall, or a power cycle after a repair of layers,
-    is chosen only if ``first`` announced it. A host that stops answering during a repair is left unchanged, because its
-    jobs probably continue, unless it ``went_down`` for a reboot.
+    A reinstall, or a power cycle after a repair of layers, is chosen only if ``first``, the decision that the operator
+    saw, announced it. A host that stops answering during a repair is left unchanged, unless it ``went_down`` for a
+    reboot.
     """
     worked_on = _LAYERS & set(diagnosis.tried)
     if diagnosis.reach == "silent" and worked_on and not went_down:
@@ -158,9 +156,10 @@ def _made(
 
 
 def _escalation(diagnosis: Diagnosis, way: Way) -> tuple[Way, ...]:
-    """Return the methods that may follow if the method ``way`` fails.
+    """Return the methods that may follow if ``way`` fails.
 
-    ``reinstall`` may follow only for a host that does not answer: the disks of others may have data that people need.
+    ``reinstall`` follows only for a host that does not answer, because the disks of others may have data that is
+    needed.
     """
     wipes = diagnosis.reach == "silent" and diagnosis.can_reinstall and diagnosis.usable_bmc
     wipe: tuple[Way, ...] = ("reinstall",) if wipes else ()
@@ -173,10 +172,6 @@ def _escalation(diagnosis: Diagnosis, way: Way) -> tuple[Way, ...]:
 
 
 def _forbids(diagnosis: Diagnosis, start: Way, own: Decision) -> Decision | None:
-    """Return the decision that refuses the requested method ``start``, or ``None`` if the method can be carried out.
-
-    ``own`` is the decision that the rules make without ``start``.
-    """
     if start != "reinstall":
         if diagnosis.reach != "answers" or diagnosis.read is None:
             return own if own.refusal or own.way in ("reinstall", "hand over") else None
@@ -207,7 +202,6 @@ def _said_of_hardware(diagnosis: Diagnosis) -> tuple[str, ...]:
 
 
 def _instead(own: Decision, start: Way) -> tuple[str, ...]:
-    """Return the reasons of ``own``, the decision without ``--from``, and its method if it is not ``start``."""
     if own.way == start:
         return own.reasons
     return (f"without --from it would be {own.way}: {'; '.join(own.reasons)}",)

@@ -61,13 +61,11 @@ class Part:
 class ArchiveUnpacked(Resource):
     """The files and links of an archive are in shared directories, exactly as the archive has them.
 
-    Each file is unpacked to a scratch directory and renamed to its place, so that readers never find a partial file.
-    Files that only an earlier version had are removed. Another owner's file at the same path is kept in
-    ``/var/lib/hostwright/set-aside``.
+    Readers never find a partial file. Files that only an earlier version had are removed. Another owner's file at the
+    same path is kept in ``/var/lib/hostwright/set-aside``.
 
-    The placed files are recorded on the host, so that a check hashes nothing. A damaged file is replaced alone; without
-    a record all files are placed again. A different file that somebody put in the place of a recorded one is kept in
-    ``/opt/hostwright/set-aside``.
+    A damaged file is replaced alone; without a record all files are placed again. A different file that somebody put in
+    the place of a recorded one is kept in ``/opt/hostwright/set-aside``.
 
     When the role is removed, the recorded files are removed and the files in ``/var/lib/hostwright/set-aside`` are
     moved back.
@@ -88,7 +86,7 @@ class ArchiveUnpacked(Resource):
 
     @property
     def record(self) -> str:
-        """Path on the host of the record, which lists the unpacked files."""
+        """Path on the host of the list of unpacked files."""
         return f"{RECORDS}/{self.name}"
 
     @property
@@ -204,11 +202,10 @@ def _relink(entry: Entry) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NoStrayFiles(Resource):
-    """No stray file or link whose name matches ``names`` is in ``home`` or ``directories``.
+    """No stray file or link that matches ``names`` is in ``home`` or ``directories``.
 
     A file is not stray if it matches ``right`` or a package owns it. Stray files are moved to
-    ``/var/lib/hostwright/set-aside``, never deleted, and ``ldconfig`` runs. When the role is removed, they are moved
-    back.
+    ``/var/lib/hostwright/set-aside``. When the role is removed, they are moved back.
 
     >>> because = "the loader finds it first"
     >>> strays = NoStrayFiles("libtool.so*", "/opt/tool/lib", ("libtool.so.1",), ("/usr/lib",), because)

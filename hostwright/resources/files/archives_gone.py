@@ -13,12 +13,12 @@ from hostwright.resources.files.aside import KEEP_ASIDE, kept_aside
 from hostwright.resources.files.paths import ABSENT, COMPILED_REMOVED, few
 from hostwright.resources.packages.dpkg import DPKG_LOCK
 
-#: command that updates the loader's cache. Steps need dpkg's lock, because dpkg's triggers run ldconfig too.
+#: command that updates the loader's cache; needs dpkg's lock, because dpkg's triggers run ldconfig too
 LDCONFIG = "/sbin/ldconfig"
 RECORDS = "/var/lib/hostwright/unpacked"  #: directory with one record per unpacked archive
 SET_ASIDE = "/var/lib/hostwright/set-aside"  #: directory for files of other owners that an unpacked archive replaced
 
-#: pattern of a backup's name by ``mv --backup=numbered``. The oldest backup has the number 1.
+#: pattern of a backup's name by ``mv --backup=numbered``; the oldest backup has the number 1
 _NUMBERED = re.compile(r"(?P<path>.+)\.~(?P<number>[0-9]{1,18})~", re.ASCII)
 
 #: format for ``find -printf`` of a line in an archive's record
@@ -29,7 +29,7 @@ _FILE_NAME = re.compile(r"(?!\.{1,2}$)[^/\0]+")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file or link of an unpacked archive, as the record lists it or as it is on the host."""
+    """A file or link of an unpacked archive, in the record or on the host."""
 
     kind: str
     size: str
@@ -49,16 +49,13 @@ class Entry:
 
 
 def entries(text: str, sign: str) -> dict[str, Entry]:
-    """Parse the lines of ``text``, the output of ``unpacked.sh``, that begin with ``sign``: path → entry."""
+    """Parse the lines of the output ``text`` of ``unpacked.sh`` that begin with ``sign``: path → entry."""
     rows = (line[1:].split("\t") for line in text.splitlines() if line.startswith(sign))
     return {row[3]: Entry(*row) for row in rows if len(row) == 5}
 
 
 def placed_before(name: str) -> str:
-    """Path of an empty file that exists if an archive named ``name`` has ever been unpacked on the host.
-
-    A file with the archive's bytes then belongs to Hostwright, even without a record.
-    """
+    """Path of an empty file that exists if an archive named ``name`` has ever been unpacked on the host."""
     return f"{originals.ORIGIN}/unpacked/{name}"
 
 
@@ -71,12 +68,11 @@ def keep_aside(entry: Entry) -> str:
 class ArchiveGone(RemovalState):
     """The files and links in the record of an unpacked archive are removed, with the record and the scratch directory.
 
-    The record may be incomplete. A different file in the place of a recorded one is kept in
-    ``/opt/hostwright/set-aside``.
+    A different file in the place of a recorded one is kept in ``/opt/hostwright/set-aside``.
     """
 
     name: str  #: name of the archive, as in ``ArchiveUnpacked``
-    #: directories of the archive's files. An empty directory that Hostwright made is removed.
+    #: directories of the archive's files; removed if they are empty and Hostwright made them
     directories: tuple[str, ...]
     scratch: str  #: temporary directory in which the archive was unpacked
     #: directories that contain only files of this archive (``Part.deep``)
@@ -139,7 +135,7 @@ def _emptied(tree: str) -> str:
 class SetBack(RemovalState):
     """Files that were moved from a directory to ``/var/lib/hostwright/set-aside`` are back, if their path is free.
 
-    Of several files with one name, the oldest is moved back and the others stay.
+    Of several files with one name, only the oldest is moved back.
     """
 
     directory: str  #: directory from which the files were moved

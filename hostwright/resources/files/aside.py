@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hostwright.common.quoting import sh_file
 from hostwright.resources.files.paths import few
 
-#: directory on the host for replaced files of other people. Hostwright never deletes these files.
+#: directory on the host for replaced files of other people, which Hostwright never deletes
 ASIDE = "/opt/hostwright/set-aside"
 
 NAMED = 8  #: maximum number of paths that a warning names
@@ -20,7 +20,7 @@ OLDEST_BACK = sh_file(__file__, "sh/oldest_back.sh")
 
 
 def kept_aside(what: str, paths: Sequence[str]) -> tuple[str, ...]:
-    """Warning for a plan that replaces or removes ``paths``, files of ``what`` that people changed: copies are kept."""
+    """Warning for a plan that replaces or removes the changed files ``paths`` of ``what``: copies are kept."""
     if not paths:
         return ()
     return (

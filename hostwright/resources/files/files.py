@@ -39,8 +39,8 @@ from hostwright.resources.originals import keep_original, made_directory
 class File(Resource):
     r"""A regular file with exactly this text, mode and owner is at a path.
 
-    Readers never find half of the text. Missing parent directories are created. The file from before Hostwright's first
-    change is kept on the host and restored when the role is removed. A plan shows the diff of the texts.
+    Missing parent directories are created. The file from before Hostwright's first change is kept on the host and
+    restored when the role is removed. A plan shows the diff of the texts.
 
     >>> motd = File("/etc/motd", "Kept by Hostwright.\n")
     >>> print(plan_text(motd))
@@ -53,7 +53,7 @@ class File(Resource):
     content: str  #: complete text of the file after the change
     mode: str = "644"  #: permissions of the file in octal digits
     owner: str = "root:root"  #: owner and group of the file as ``USER:GROUP``
-    #: command that must succeed before the replacement. One ``%s`` stands for the new file's name.
+    #: command that must succeed before the replacement; ``%s`` stands for the new file's name
     check: str = ""
     backup: bool = False  #: whether to copy the replaced file to ``PATH.hostwright-backup``
     #: commands to run after each change (``systemctl daemon-reload``)
@@ -194,9 +194,9 @@ class Absent(Resource):
 class JsonMerged(Resource):
     """A JSON file has at least these keys with these values; its other keys are kept.
 
-    Objects are merged key by key; any other value is replaced. The former text is copied to ``PATH.hostwright-backup``.
-    A file that is not JSON is replaced. A host whose file is larger than 64 KiB is refused. When the role is removed,
-    the keys are removed or get their former values back, and changes by others are kept.
+    Objects are merged key by key; any other value is replaced. A file that is not JSON is replaced, and a host with a
+    file larger than 64 KiB is refused. When the role is removed, the keys are removed or get their former values back,
+    and changes by others are kept.
 
     >>> daemon = JsonMerged("/etc/tool/daemon.json", '{"log": {"level": "warn"}}')
     >>> print(plan_text(daemon, {"stat": "regular file|644|root:root", "cat": '{"debug": true}'}))
@@ -205,7 +205,7 @@ class JsonMerged(Resource):
 
     path: str  #: path of the file
     wanted: str  #: JSON object with the keys and values that the file must contain
-    #: command that must succeed before the replacement. One ``%s`` stands for the new file's name.
+    #: command that must succeed before the replacement; ``%s`` stands for the new file's name
     check: str = ""
 
     def probes(self) -> tuple[Probe, ...]:
@@ -263,7 +263,7 @@ _WHY = {
 
 
 class FixedPass(Pass):
-    """Combined probe: one call of the shell function ``fixed`` finds those of many paths that cannot be replaced."""
+    """Combined probe for many paths: one call of the shell function ``fixed`` finds those that cannot be replaced."""
 
     def script(self, asked: Sequence[str]) -> str:
         return f"{_FIXED}fixed {words(tuple(asked))}"

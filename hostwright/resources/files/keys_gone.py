@@ -19,7 +19,7 @@ from hostwright.resources.originals import FORGET, RECORDED, kept, mark_changed,
 class KeysGone(RemovalState):
     """A JSON file lacks the keys that Hostwright set, or has their former values; a key that others changed is kept.
 
-    The original file is restored byte for byte if nothing else has changed in it, or if it no longer has a JSON object.
+    The original file is restored byte for byte if nothing else has changed in it.
     """
 
     path: str  #: path of the file
@@ -56,10 +56,6 @@ class KeysGone(RemovalState):
         return self._marked(change, mark.ok) if rest != have else change
 
     def _marked(self, change: Change | None, written_down: bool) -> Change | None:
-        """Return ``change`` with a command that first creates the marker file ``originals.changed(path)``.
-
-        ``RestartedAfter`` reads the time of the marker file, and restarts a service that reads the file only at start.
-        """
         if change is None:
             return None
         due = [sh("[ -e %s ] || exit 0", written(self.path))] if written_down else []
@@ -67,7 +63,6 @@ class KeysGone(RemovalState):
         return replace(change, steps=tuple(replace(step, script=f"{head}\n{step.script}") for step in change.steps))
 
     def _forgotten(self) -> Change:
-        """Change for a file without Hostwright's keys: delete only the record that Hostwright wrote the file."""
         step = Step(FORGET + sh("forget %s", self.path))
         return Change(f"file {self.path}", "another's", "as before: as it is", (step,))
 
@@ -86,14 +81,14 @@ class KeysGone(RemovalState):
 
 
 def _object(answer: Answer) -> dict[str, Any] | None:
-    """The JSON object in the file content ``answer``: ``{}`` for an empty file, ``None`` for any other content."""
+    """Return the JSON object in a file: ``{}`` for an empty file, ``None`` for any other content."""
     if not answer.ok or not answer.strip():
         return {}
     return json_object(answer.text)
 
 
 def without(have: Mapping[str, Any], wanted: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ``have`` with each value that ``merge(before, wanted)`` had set replaced by its value in ``before``.
+    """Return ``have`` with each value that ``merge(before, wanted)`` had set replaced by the value in ``before``.
 
     A value that differs from ``wanted`` is kept.
     """

@@ -27,7 +27,7 @@ class AtPath(NamedTuple):
 
     @property
     def target(self) -> str | None:
-        """Target of a link; ``None`` if the printed name has characters that ``stat`` quotes."""
+        """Target of a link; ``None`` if ``stat`` quotes characters of it."""
         begin = f"'{self.path}' -> '"
         inner = self.named[len(begin) : -1] if self.named.startswith(begin) and self.named.endswith("'") else "'"
         return inner if inner.isprintable() and not set(inner) & set("'\\") else None
@@ -42,7 +42,6 @@ class StatPass(Pass):
         return "stat -c '%n\n%F|%a|%U:%G\n%s\n%N' -- " + words((*asked, _ROOT))
 
     def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:
-        """Path → line that ``stat`` printed for it; missing paths are left out."""
         lines = text.splitlines()
         rows = {lines[at]: "\n".join(lines[at : at + _LINES]) for at in range(0, len(lines), _LINES)}
         if _ROOT not in rows or len(lines) % _LINES or not rows.keys() <= {*asked, _ROOT}:
@@ -51,7 +50,7 @@ class StatPass(Pass):
 
 
 class SumPass(Pass):
-    """Combined probe for many files: runs ``sha256sum`` once. Each argument is ``SHA256:PATH``."""
+    """Combined probe for many files: runs ``sha256sum`` once, with arguments ``SHA256:PATH``."""
 
     fails_with = 1
 
@@ -60,11 +59,9 @@ class SumPass(Pass):
         return "\n".join(["sha256sum -c <<'END'", *rows, "END"])
 
     def differing(self, word: str, /) -> str:
-        """Line that ``sha256sum`` prints if the file of the argument ``word`` has another SHA-256 or cannot be read."""
         return f"{word.partition(':')[2]}: FAILED"
 
     def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:
-        """``OK`` for each argument whose file has the expected SHA-256."""
         answers = dict(line.rpartition(": ")[::2] for line in text.splitlines())
         return {word: "OK" for word in asked if answers.get(word.partition(":")[2]) == "OK"}
 
@@ -75,7 +72,7 @@ STATS, SUMS = StatPass(), SumPass()
 def seen(paths: Sequence[str], read: Callable[[Sequence[AtPath | None]], Answer | None]) -> PassPart:
     """Part of the combined probe ``STATS`` for ``paths``.
 
-    ``read`` receives an ``AtPath`` for each path, ``None`` for a missing one.
+    ``read`` receives an ``AtPath`` for each path; ``None`` for a missing one.
     """
 
     def answer(found: Mapping[str, str]) -> Answer | None:
@@ -90,7 +87,9 @@ def _found(lines: str) -> AtPath:
 
 
 def shown(path: str) -> PassPart:
-    """Part of the combined probe ``STATS`` whose answer is type, mode and owner, as from ``stat -c '%F|%a|%U:%G'``."""
+    """Part of the combined probe ``STATS`` that answers with type, mode and owner, as from ``stat -c
+    '%F|%a|%U:%G'``.
+    """
     return seen([path], lambda found: Answer(0, f"{found[0].shown}\n") if found[0] else _NO)
 
 
@@ -100,10 +99,7 @@ def there(path: str) -> PassPart:
 
 
 def leads(path: str) -> PassPart:
-    """Part of the combined probe ``STATS`` that answers with a link's target or another file's type.
-
-    The answer is like that of ``paths.instead_probe``.
-    """
+    """Part of the combined probe ``STATS`` that answers with a link's target or another file's type."""
 
     def read(found: Sequence[AtPath | None]) -> Answer | None:
         match found[0]:
@@ -121,7 +117,7 @@ def leads(path: str) -> PassPart:
 def directory(path: str) -> PassPart:
     """Part of the combined probe ``STATS`` that succeeds if ``path`` is a directory.
 
-    A link gets no answer here, because ``test -d`` would follow it.
+    For a link, the probe must run on its own.
     """
     return _unless_linked(path, lambda found: found.kind == "directory")
 
@@ -129,7 +125,7 @@ def directory(path: str) -> PassPart:
 def filled(path: str) -> PassPart:
     """Part of the combined probe ``STATS`` that succeeds if ``path`` is a non-empty file.
 
-    A link gets no answer here, because ``test -s`` would follow it.
+    For a link, the probe must run on its own.
     """
     return _unless_linked(path, lambda found: found.size != "0")
 
@@ -181,5 +177,7 @@ def _digest(text: str) -> str:
 
 
 def has_sum(path: str, digest: str) -> PassPart:
-    """Part of the combined probe ``SUMS`` for a file with the SHA-256 ``digest``: answers like ``sha256sum < PATH``."""
+    """Part of the combined probe ``SUMS`` that answers like ``sha256sum < PATH`` if ``digest`` is the file's
+    SHA-256.
+    """
     return PassPart(SUMS, (f"{digest}:{path}",), lambda found: Answer(0, f"{digest}  -\n") if found else None)

@@ -39,7 +39,7 @@ def instead_probe(path: str) -> Probe:
 
 
 def moved_aside(what: str, path: str) -> str:
-    """Warning that ``what``, which is at ``path`` where a link is wanted, is moved aside."""
+    """Warning that ``what``, which occupies the ``path`` of a wanted link, is moved aside."""
     return f"{what} is moved to {ASIDE_NAME % path}, and is moved back on removal"
 
 
@@ -49,18 +49,18 @@ def stat_probe(path: str) -> Probe:
 
 
 def there_probe(path: str) -> Probe:
-    """Probe that succeeds if anything is at ``path``, even a link whose target does not exist."""
+    """Probe that succeeds if anything is at ``path``, even a link without an existing target."""
     return Probe(sh("test -e %s || test -L %s", path, path), root=True, part=passes.there(path))
 
 
 def content_probe(path: str, wanted: str = "") -> Probe:
-    """Probe that prints the file at ``path``, up to a limit well above the size of its expected content, ``wanted``."""
+    """Probe that prints the file at ``path``, up to a limit well above the size of the expected content ``wanted``."""
     cap_bytes = max(PROBE_CAP_BYTES, 2 * len(wanted.encode()))
     return Probe(sh("cat -- %s", path), root=True, cap_bytes=cap_bytes, part=passes.holds(path, wanted))
 
 
 def unified(path: str, have: str, want: str, wanted_by: str = "stack") -> str:
-    """Unified diff from ``have``, the file's text on the host, to ``want``, whose label is ``wanted_by``."""
+    """Unified diff from ``have``, the file's text on the host, to ``want`` with the label ``wanted_by``."""
     lines = difflib.unified_diff(
         have.splitlines(keepends=True), want.splitlines(keepends=True), f"{path} (host)", f"{path} ({wanted_by})", n=2
     )
@@ -80,8 +80,7 @@ def write_script(
 ) -> str:
     """Commands that write ``content`` to ``path`` atomically. In the command ``check``, ``%s`` stands for the new file.
 
-    ``stricter``: if root owns the present file, the new one keeps its owner and group, and gets no further permissions.
-    A failed write leaves no temporary file.
+    With ``stricter``, a file that belongs to root keeps its owner and group, and gets no further permissions.
     """
     pure = PurePosixPath(path)
     new = str(pure.parent / f".{pure.name}.hostwright-new")

@@ -19,18 +19,20 @@ OUR_NAME = "hostwright"
 
 
 def as_file(content: bytes | str) -> str:
-    """Value of ``Original.ours``, which identifies Hostwright's own file, for a file with this ``content``."""
+    """Value of ``Original.ours`` for a file with this ``content``."""
     data = content.encode() if isinstance(content, str) else content
     return f"file {hashlib.sha256(data).hexdigest()}"
 
 
 def as_link(target: str) -> str:
-    """Value of ``Original.ours``, which identifies Hostwright's own link, for a symbolic link to ``target``."""
+    """Value of ``Original.ours`` for a symbolic link to ``target``."""
     return f"link {target}"
 
 
 def leftovers(path: str) -> tuple[str, ...]:
-    """Paths of files that Hostwright may have left beside ``path``: an interrupted write's new file, and the backup."""
+    """Paths of files that Hostwright may have left beside ``path``: the new file of an interrupted write, and the
+    backup.
+    """
     pure = PurePosixPath(path)
     return (f"{pure.parent}/.{pure.name}.hostwright-new", f"{path}.hostwright-new", f"{path}.hostwright-backup")
 
@@ -39,8 +41,8 @@ def leftovers(path: str) -> tuple[str, ...]:
 class Original(RemovalState):
     """A path is as it was before Hostwright's first change: free, or with the former file or link.
 
-    A link that somebody has changed since, and the file of a package that was installed later, are kept. Files that
-    were moved aside are moved back, the oldest first. Empty parent directories that Hostwright made are removed.
+    A link that somebody has changed since, and the file of a package that was installed later, are kept. Empty parent
+    directories that Hostwright made are removed.
     """
 
     path: str  #: path of the file or link
@@ -83,15 +85,13 @@ class Original(RemovalState):
         return Change(what, have, f"as before: {want}", (Step(script),), diff=diff)
 
     def _mine(self, words: set[str]) -> bool:
-        """Whether Hostwright wrote the file or link, by the probe's ``words``: its record, else its name or content."""
         beyond_doubt = OUR_NAME in self.path or "ours" in words
         return "written" in words or (not words & {"record", "owned"} and "there" in words and beyond_doubt)
 
     def _theirs(self, words: set[str]) -> bool:
-        """Whether somebody else has replaced Hostwright's file or link, by the probe's ``words``.
+        """Whether somebody else has replaced Hostwright's file or link.
 
-        That dpkg assigns the path to a package proves nothing: Hostwright may have replaced the package's file by a
-        link.
+        A path that dpkg assigns to a package may still be Hostwright's link in place of the package's file.
         """
         elsewhere = self._is_link and "there" in words and "ours" not in words
         return elsewhere or "other" in words or ("owned" in words and not words >= {"ours", "aside"})

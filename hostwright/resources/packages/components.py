@@ -11,7 +11,7 @@ from hostwright.resources.files.files import Absent, File
 from hostwright.resources.files.paths import ABSENT
 from hostwright.resources.files.paths_gone import Original
 
-#: probe that prints each line of apt's sources with ``FILE:``. An empty line ends a stanza.
+#: probe that prints the lines of apt's sources with ``FILE:``; an empty line ends a stanza
 APT_SOURCES = Probe(
     "for f in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do\n"
     '  [ ! -f "$f" ] || { sed "s|^|$f:|" "$f"; echo "$f:"; }\ndone',
@@ -31,7 +31,7 @@ class SourceEntry:
 
 
 def source_entries(text: str) -> Iterator[SourceEntry]:
-    """Entries for binary packages in ``text``, the output of the probe ``APT_SOURCES``, in one-line or deb822 format.
+    """Entries for binary packages in the output ``text`` of ``APT_SOURCES``, in one-line or deb822 format.
 
     >>> next(source_entries("/etc/apt/sources.list:deb http://debian.example.net/debian trixie main\\n")).suite
     'trixie'
@@ -54,7 +54,6 @@ def source_entries(text: str) -> Iterator[SourceEntry]:
 
 
 def _of_line(path: str, words: list[str]) -> Iterator[SourceEntry]:
-    """Entry of a line ``deb [signed-by=KEY] URI SUITE COMPONENT...``; the options may contain spaces."""
     if words[:1] != ["deb"]:
         return
     rest, options = words[1:], ""
@@ -79,9 +78,9 @@ def _of_stanza(path: str, stanza: Mapping[str, str]) -> Iterator[SourceEntry]:
 class AptComponents(Resource):
     r"""apt reads these components of the distribution's own archive.
 
-    A separate source list adds the components that the host's sources lack, with the URIs and keys of these sources,
-    for the release, its updates and its security fixes. A host without a source of the distribution is refused. When
-    the role is removed, the list is removed.
+    A separate source list adds the components that the host's sources lack, for the release, its updates and its
+    security fixes. A host without a source of the distribution is refused. When the role is removed, the list is
+    removed.
 
     >>> more = AptComponents("/etc/apt/sources.list.d/more.list", ("non-free",))
     >>> debian = {"os-release": "ID=debian\nVERSION_CODENAME=trixie\n"}
@@ -121,7 +120,6 @@ class AptComponents(Resource):
         return Absent(self.path, "the host's own sources name these components").plan(facts)
 
     def _lines(self, entries: list[SourceEntry], archives: list[SourceEntry]) -> Iterator[str | None]:
-        """Source line with the missing components for each of ``archives``; ``None`` if its key is not in a file."""
         for uri, suite, key in dict.fromkeys((entry.uri, entry.suite, entry.signed_by) for entry in archives):
             had = {name for entry in entries if (entry.uri, entry.suite) == (uri, suite) for name in entry.components}
             if lacking := [name for name in self.components if name not in had]:
@@ -140,7 +138,6 @@ def _is_file(key: str) -> bool:
 
 
 def _is_own(entry: SourceEntry, release: Mapping[str, str]) -> bool:
-    """Whether ``entry`` is the distribution's archive or a mirror of it, by the suite and the end of the URI."""
     codename, name = release.get("VERSION_CODENAME", ""), release.get("ID", "")
     suites = {codename, f"{codename}-updates", f"{codename}-security", f"{codename}/updates"}
     last = entry.uri.rstrip("/").rpartition("/")[2]

@@ -29,9 +29,8 @@ class DebFile(Resource):
     r"""A package is installed from a ``.deb`` file of the stack, at exactly this version, and held.
 
     Use it if no repository of the host has this version. The package's dependencies are installed from the host's
-    repositories. The change restarts ``unit`` if the unit is enabled, because a running unit would keep using deleted
-    files. If ``file`` is missing or empty on the host, the package is reinstalled. When the role is removed, the
-    package is removed, unless it was installed before.
+    repositories. The change restarts ``unit`` if it is enabled. If ``file`` is missing or empty on the host, the
+    package is reinstalled. When the role is removed, the package is removed, unless it was installed before.
 
     >>> file = Artifact(name="agent", file="agent_2.1_amd64.deb", sha256="0" * 64)
     >>> print(plan_text(DebFile(file, "agent", "2.1"), {"dpkg-query": "agent\t2.0\tii \n"}))
@@ -45,7 +44,7 @@ class DebFile(Resource):
     package: str  #: name of the package
     version: str  #: version of the package in dpkg's notation
     unit: str = ""  #: systemd unit that is restarted after the installation
-    #: path of a file in the package. If this file is missing or empty on the host, the package is damaged.
+    #: path of a file in the package; if the file is missing or empty on the host, the package is damaged
     file: str = ""
 
     @property
@@ -85,8 +84,8 @@ class DebFile(Resource):
 class DebFiles(Resource):
     r"""Packages that need each other's exact version are installed from files of the stack, all by one run of dpkg.
 
-    apt cannot change one of these packages alone. All other dependencies must be installed already. When the role is
-    removed, the packages are removed, unless they were installed before.
+    All other dependencies must be installed already. When the role is removed, the packages are removed, unless they
+    were installed before.
 
     >>> file = Artifact(name="agent", file="agent_2.1_amd64.deb", sha256="0" * 64)
     >>> library = Artifact(name="library", file="libagent_2.1_amd64.deb", sha256="0" * 64)

@@ -52,7 +52,7 @@ MANUAL = Probe("apt-mark showmanual", cap_bytes=256 * 1024)
 WERE_BROUGHT = Probe(sh("cat %s", BROUGHT), root=True, cap_bytes=256 * 1024)
 KERNELS = ("linux-image-", "linux-modules-")  #: prefixes of names of packages that are never removed
 
-#: dependencies of a package. Each inner tuple has the alternatives for one dependency.
+#: dependencies of a package: for each dependency, a tuple with the alternatives
 Groups = tuple[tuple[str, ...], ...]
 
 
@@ -66,17 +66,13 @@ class Row:
 
 
 def _groups(text: str) -> Groups:
-    """Parse a dependency field such as ``a, b | c:any`` to groups of alternative packages."""
     choices = (tuple(name.strip().partition(":")[0] for name in part.split("|")) for part in text.split(","))
     return tuple(filter(None, (tuple(filter(None, choice)) for choice in choices)))
 
 
 @lru_cache(maxsize=16)
 def parse_depends(text: str) -> Mapping[str, Row]:
-    """Parse the output of the probe ``DEPENDS``: package name → row. All architectures of a package are merged.
-
-    Other lines are ignored.
-    """
+    """Parse the output of the probe ``DEPENDS``: package name → row, with all architectures merged."""
     rows: dict[str, Row] = {}
     for line in text.splitlines():
         fields = line.split("\t")
@@ -93,7 +89,6 @@ def _names(text: str) -> set[str]:
 
 
 def _walk(roots: Iterable[str], following: Callable[[str], Iterable[str]]) -> set[str]:
-    """Return ``roots`` and all names that ``following`` returns for them, directly and indirectly."""
     reached: set[str] = set()
     todo = list(roots)
     while todo:
@@ -133,10 +128,7 @@ class Database:
         return row is not None and (row.present or row.broken)
 
     def came_by_us(self, name: str) -> bool:
-        """Whether Hostwright installed the package ``name``.
-
-        Such a package is new since Hostwright's first change, and in the record of installed packages if this exists.
-        """
+        """Whether Hostwright installed the package ``name``."""
         return not self.was_there(name) and (self._installed is None or name in self._installed)
 
     def became_manual(self, name: str) -> bool:
@@ -155,7 +147,7 @@ class Database:
     def brought_by(self, names: set[str], label: str) -> set[str]:
         """Packages that were installed as dependencies of ``names``, or are recorded as dependencies of ``label``.
 
-        Packages from before Hostwright's first change, manually installed ones and kernels are left out.
+        Packages from before Hostwright's first change, manually installed packages and kernels are left out.
         """
         reached = _walk(names, lambda name: self._chosen(self._row(name).needs))
         earlier = {row[1] for row in self._brought if len(row) == 2 and row[0] == label} & self.present
@@ -169,17 +161,12 @@ class Database:
         return _walk(self.present - candidates, self._needs)
 
     def _needs(self, name: str) -> Iterator[str]:
-        """Packages that ``name`` depends on or, if it is new since Hostwright's first change, recommends."""
         old = self.was_there(name)
         yield from self._chosen(self._row(name).needs, as_before=old)
         if not old:
             yield from self._chosen(self._row(name).wants)
 
     def _chosen(self, groups: Groups, *, as_before: bool = False) -> Iterator[str]:
-        """Installed packages that satisfy ``groups``, each a group of alternatives.
-
-        ``as_before``: if packages from before Hostwright's first change satisfy a group, only these are returned.
-        """
         for group in groups:
             providers = {provider for name in group for provider in self._providers.get(name, ())}
             old = {provider for provider in providers if self.was_there(provider)} if as_before else set()
@@ -207,11 +194,11 @@ class DebsGone(RemovalState):
     """
 
     packages: tuple[str, ...]  #: names of the packages to remove
-    #: whether other people may use the packages. Packages without a record are then kept.
+    #: whether other people may use the packages, so that packages without a record are kept
     common: bool = False
     #: label of the packages in the record of dependencies; default: the first package's name
     label: str = ""
-    #: directory for these packages only. Other files in the directory are kept and named in the plan.
+    #: directory for these packages only, in which other files are kept and named in the plan
     tree: PackageDirectory | None = None
 
     def probes(self) -> tuple[Probe, ...]:
@@ -252,7 +239,6 @@ class DebsGone(RemovalState):
 
 
 def _back(tree: str) -> Change:
-    """Change that moves back the directory that was at ``tree`` before the packages were installed."""
     step = Step(OLDEST_BACK + sh("oldest_back %s", tree))
     return Change(f"directory {tree}", ABSENT, "as before: the former directory", (step,))
 
@@ -270,10 +256,9 @@ def _change(
 def _script(
     db: Database, going: list[Installed], came: tuple[str, ...], unheld: tuple[str, ...], auto: tuple[str, ...]
 ) -> str:
-    """Commands that purge ``going``, remove the holds of ``unheld``, and mark ``auto`` as automatically installed.
+    """Return the commands that purge ``going``.
 
-    A package is removed without a purge if only its configuration files were on the host before Hostwright's first
-    change. The dependencies ``came`` are recorded first: after an interrupted purge, only the record shows why they are
+    The dependencies ``came`` are recorded first: after an interrupted purge, only the record shows why they are
     installed.
     """
     had_configuration = {name for name, row in (db.before or {}).items() if row.configuration_only}

@@ -16,7 +16,7 @@ from hostwright.stack.stack import Artifact
 
 DPKG_LOCK = "dpkg"
 
-#: maximum number of attempts to fetch packages from a mirror. Five attempts take over a minute.
+#: maximum number of attempts to fetch packages from a mirror; five attempts take over a minute
 MIRROR_TRIES = 5
 
 #: probe for dpkg's database. A row has a package's name with architecture, the version, the state ("ii " means
@@ -27,7 +27,7 @@ DPKG = Probe(
     cap_bytes=1024 * 1024,
 )
 
-#: probe for the packages that apt marks as automatically installed, one per line
+#: probe that prints the packages that apt marks as automatically installed, one per line
 AUTOMATIC = Probe(
     "sed -n -e '/^Package: /h' -e '/^Auto-Installed: 1/{g;s/^Package: //p}' /var/lib/apt/extended_states",
     cap_bytes=256 * 1024,
@@ -60,7 +60,7 @@ PATIENCE = (
 #: prefix for a command that does not wait for a lock itself, such as apt-mark, dpkg or ``apt-get update``
 PATIENTLY = sh("sh -c %s patiently", PATIENCE)
 
-#: prefix of a command that holds the packages in the arguments. ``apt-mark hold`` is slower and reads all lists.
+#: prefix of a command that holds the packages in the arguments; faster than ``apt-mark hold``
 HOLD = PATIENTLY + sh(" sh -c %s hold ", 'printf "%s hold\\n" "$@" | dpkg --set-selections')
 
 #: shell function ``along VERB PACKAGE...`` that prints the packages that apt would remove together with PACKAGE
@@ -74,8 +74,8 @@ UNSTARTED = sh_file(__file__, "sh/mending/unstarted.sh", patiently=PATIENCE)
 def mend_script(removable: Iterable[str] = (), leaving: Iterable[str] = (), patterns: tuple[str, ...] = ()) -> str:
     """Commands that repair packages, so that none is half-installed, half-configured or waiting for a trigger.
 
-    The commands first remove the packages ``leaving``, whose names match ``patterns``, and later may remove
-    ``removable``. If apt needs to remove another package, they fail and name it.
+    The commands first remove the packages ``leaving``, and later may remove ``removable``. If apt needs to remove
+    another package, they fail and name it.
     """
     gone = " ".join(leaving)
     values = {"patiently": PATIENCE, "apt_options": APT_OPTIONS}
@@ -85,10 +85,7 @@ def mend_script(removable: Iterable[str] = (), leaving: Iterable[str] = (), patt
 
 
 def mend_cut_script(removable: Iterable[str] = ()) -> str:
-    """Commands of ``mend_script(removable)``, run only if the host has a journal of an interrupted dpkg.
-
-    With a journal, even a database in which all packages are complete may be out of date.
-    """
+    """Commands of ``mend_script(removable)``, run only if the host has a journal of an interrupted dpkg."""
     return 'if [ -n "$(ls /var/lib/dpkg/updates 2>/dev/null)" ]; then\n' + mend_script(removable) + "\nfi"
 
 
@@ -105,7 +102,6 @@ def _looked(leaving: tuple[str, ...], services: tuple[str, ...] = ()) -> str:
 
 
 def _barred(leaving: Iterable[str]) -> str:
-    """Text of apt preferences that forbid packages whose names match ``leaving``; ``!`` marks exceptions."""
     pins = ((pattern.removeprefix("!"), 500 if pattern.startswith("!") else -1) for pattern in leaving)
     return "\n\n".join(f"Package: {pattern}\nPin: version *\nPin-Priority: {priority}" for pattern, priority in pins)
 
@@ -151,10 +147,7 @@ class Installed:
 
 
 def dpkg_table(facts: Facts) -> Mapping[str, Installed]:
-    """dpkg's database on the host: package name → row.
-
-    ``Facts.table`` records which names a plan looks up: changes of other rows do not affect the plan.
-    """
+    """dpkg's database on the host: package name → row."""
     return facts.table(DPKG, parse_dpkg)
 
 
@@ -178,8 +171,6 @@ def is_broken(row: Installed) -> bool:
 
 
 class _Chosen(dict[Callable[[Installed], bool], tuple[Installed, ...]]):
-    """Filter → rows of one host's database for which the filter is true, computed at the first access."""
-
     def __init__(self, rows: Iterable[Installed]):
         super().__init__()
         self._rows = tuple(rows)
@@ -191,8 +182,6 @@ class _Chosen(dict[Callable[[Installed], bool], tuple[Installed, ...]]):
 
 
 class _Decision:
-    """Cached results of one filter for each row, because equal rows of several hosts are one object."""
-
     def __init__(self, wanted: Callable[[Installed], bool]):
         self._wanted = wanted
         # the cache stores the row too, so that Python does not give the row's id to another object
@@ -219,7 +208,7 @@ def _by_choice(text: str) -> Mapping[Callable[[Installed], bool], tuple[Installe
 
 @lru_cache(maxsize=64)
 def parse_dpkg(text: str) -> Mapping[str, Installed]:
-    """Parse the output of the probe ``DPKG``: package name → row; other lines are ignored.
+    """Parse the output of the probe ``DPKG``: package name → row.
 
     The name of a package of a foreign architecture includes the architecture (``libc6:i386``).
     """
@@ -231,7 +220,6 @@ def parse_dpkg(text: str) -> Mapping[str, Installed]:
 
 @lru_cache(maxsize=MOST_ROWS)
 def _kind(line: str) -> tuple[str, str] | None:
-    """Package name and architecture in a line of ``DPKG``; ``None`` if the architecture is ``all`` or missing."""
     row = line.split("\t")
     return (row[0].partition(":")[0], row[3]) if len(row) == 5 and row[3] not in {"", "all"} else None
 

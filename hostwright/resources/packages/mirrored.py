@@ -22,8 +22,7 @@ PROBES: tuple[Probe, ...] = (OS_RELEASE, UNAME)
 class Taken:
     """Package files from the mirror for one change: the packages to install, and their possible dependencies.
 
-    Packages that the host has at the same version are left out. Without a mirror, ``files`` is empty, and apt reads the
-    host's own sources.
+    Packages that the host has at the same version are left out. Without a mirror, ``files`` is empty.
     """
 
     files: tuple[MirroredDeb, ...] = ()
@@ -37,7 +36,7 @@ class Taken:
 
     @property
     def noted(self) -> str:
-        """Text for the wanted state in a plan: how many packages are from the mirror. Empty without ``files``."""
+        """Text for the wanted state in a plan: how many packages are from the mirror; empty for none."""
         number = count(len(self.files), "package")
         how = f", with {number}" if self.beside else f", from {number}"
         return f"{how} of the mirror, without the host's{' other' if self.beside else ''} sources" if self.files else ""
@@ -48,10 +47,9 @@ class Taken:
 
 
 def take_for_others(mirror: PackageMirror | None, facts: Facts, words: Iterable[str]) -> Taken:
-    """Mirrored files of distribution packages that the packages ``words`` may need.
+    """Mirrored files of the distribution packages that ``words`` need: packages in a repository on the host's disk.
 
-    ``words`` (``name`` or ``name=version``) are from a repository on the host's own disk. Empty if the mirror has no
-    record of them.
+    Each word is ``name`` or ``name=version``. Empty if the mirror has no record of these packages.
     """
     names = tuple(word.partition("=")[0] for word in words)
     if mirror is None or not names:

@@ -12,18 +12,14 @@ _STATUS = "/var/lib/dpkg/status"
 
 
 class NamePass(Pass):
-    """Combined probe: runs ``grep`` once for many prefixes of package names. Most hosts have no such packages."""
+    """Combined probe that searches dpkg's database for many prefixes of package names with one ``grep``."""
 
     def script(self, asked: Sequence[str]) -> str:
-        """Command ``grep`` that searches dpkg's database and standard input for all prefixes.
-
-        Standard input is the first prefix: its match proves that ``grep`` worked.
-        """
+        """Search dpkg's database and standard input, which has the first prefix and proves that ``grep`` worked."""
         begins = " ".join(sh("-e %s", f"Package: {word}") for word in asked)
         return "\n".join([f"grep -hF {begins} {_STATUS} - <<'END'", f"Package: {asked[0]}", "END"])
 
     def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:
-        """Package names that begin with any of the prefixes, as the result for every prefix."""
         own = f"Package: {asked[0]}\n"
         if not text.endswith(own):
             raise ValueError("grep printed unexpected output")
@@ -36,7 +32,7 @@ NAMES = NamePass()
 def none_like(patterns: Sequence[str], is_one: Callable[[str], bool]) -> PassPart:
     """Part of the combined probe: an empty answer if ``is_one`` is false for all of a host's packages, else no answer.
 
-    ``is_one`` may be true only for names that match at least one of ``patterns`` (shell patterns).
+    ``is_one`` may be true only for names that match at least one of the shell patterns ``patterns``.
     """
 
     def read(found: Mapping[str, str]) -> Answer | None:

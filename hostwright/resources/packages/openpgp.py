@@ -42,7 +42,7 @@ def fingerprints(ring: bytes) -> tuple[str, ...]:
 def expired_on(ring: bytes, now: datetime) -> datetime | None:
     """Time at which the last signing key of a keyring expired; ``None`` if one is still valid.
 
-    Raises ``ValueError`` if the keyring cannot be parsed: sources may name any file as their keyring.
+    Raises ``ValueError`` if the keyring cannot be parsed.
     """
     try:
         ends = list(_ends(ring))
@@ -56,7 +56,9 @@ def expired_on(ring: bytes, now: datetime) -> datetime | None:
 
 
 def _ends(ring: bytes) -> Iterator[int | None]:
-    """Expiry of each signing key in seconds since the epoch; ``None`` for never. A subkey expires with its key."""
+    """Yield the expiry of each signing key in seconds since the epoch; ``None`` for never. A subkey expires with its
+    key.
+    """
     made, newest, end, signs = 0, -1, None, False
     primary: int | None = None
     subkey = False
@@ -86,7 +88,7 @@ def _least(end: int | None, primary: int | None) -> int | None:
 
 
 def _packets(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Tag and body of each packet (RFC 4880, 4.2). Raises ``ValueError`` for data that is not packets."""
+    """Yield the tag and the body of each packet (RFC 4880, 4.2). Raises ``ValueError`` for data that is not packets."""
     at = 0
     while at < len(data):
         head = data[at]
@@ -106,7 +108,6 @@ def _packets(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _length(data: bytes, at: int) -> tuple[int, int]:
-    """Length at offset ``at`` in the format of new packets, and the offset after the length."""
     first = data[at] if at < len(data) else 255
     if first < 192:
         return first, at + 1
@@ -118,7 +119,6 @@ def _length(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _subpackets(signature: bytes) -> Iterator[tuple[int, bytes]]:
-    """Type and content of each hashed subpacket of a signature (RFC 4880, 5.2.3.1)."""
     octets = 4 if signature[0] == 6 else 2
     size = int.from_bytes(signature[4 : 4 + octets], "big")
     data = signature[4 + octets : 4 + octets + size]

@@ -18,7 +18,7 @@ from hostwright.resources.files.paths import MOVED_ASIDE, moved_aside
 
 INFO = "/var/lib/dpkg/info"  #: directory in which dpkg stores the list of each package's files
 
-#: maximum size in bytes of a probe's output. A toolkit of which every file is missing needs 1 MB.
+#: maximum size in bytes of a probe's output (a toolkit without any of its files needs 1 MB)
 CAP_BYTES = 4 * 1024 * 1024
 #: maximum number of bytes that a probe hashes, which takes 0.25 s
 LOOK_BYTES = 128 * 1024 * 1024
@@ -36,7 +36,7 @@ class PackageDirectory:
 
     @property
     def probe(self) -> Probe:
-        """Probe for differences from the packages. All states of this directory share it, because it is slow."""
+        """Probe for differences from the packages, slow and therefore shared by all states of this directory."""
         return _below(self)
 
 
@@ -47,7 +47,7 @@ def _below(tree: PackageDirectory) -> Probe:
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """Files that people added or changed below a directory of packages."""
+    """Files below a directory of packages that users or administrators added or changed."""
 
     tree: str
     added: tuple[str, ...] = ()
@@ -72,10 +72,9 @@ class Others:
 
     @property
     def keeping(self) -> str:
-        """Commands that copy the changed files, or move aside an installation by hand. Run them before dpkg runs.
+        """Commands to run before dpkg, which copy the changed files, or move aside an installation by hand.
 
-        The commands can be repeated after an interruption: files that dpkg has unpacked since then do not count as
-        changed.
+        The commands can be repeated after an interruption.
         """
         names = tuple(dict.fromkeys(package for package, _ in self.changed))
         if self.by_hand:
@@ -87,7 +86,7 @@ class Others:
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """Warnings that copies of the changed files are kept, for a plan that replaces or removes the files."""
+        """Warnings that copies of the changed files are kept."""
         if self.by_hand:
             return (moved_aside("the installation by hand", self.tree),)
         return kept_aside(
@@ -96,5 +95,5 @@ class Others:
 
     @property
     def stays(self) -> tuple[str, ...]:
-        """Warnings that the added files are left in place, for a plan that removes the packages."""
+        """Warnings that the added files are left in place."""
         return stays(self.tree, self.added)

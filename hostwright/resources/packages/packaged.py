@@ -39,7 +39,7 @@ _VERSION = Pattern(r"[0-9]\.[0-9]")
 def reinstall_script(rows: tuple[Installed, ...], source: str, mirrored: tuple[Artifact, ...] = ()) -> str:
     """Commands that reinstall the packages ``rows``, each at its installed version.
 
-    Holds are kept, and so are marks of automatic installation, without which a package would never be autoremoved.
+    Holds and marks of automatic installation are kept.
     """
     lines = [
         "auto=$(apt-mark showauto " + words(tuple(row.name for row in rows)) + ")",
@@ -58,10 +58,10 @@ def reinstall_script(rows: tuple[Installed, ...], source: str, mirrored: tuple[A
 class PackagedTree(Resource):
     r"""All files of packages below ``root`` exist, and the links of their libraries have the right targets.
 
-    In ``libraries``, a packaged link must point to another packaged file of the same stem in the same directory, and a
-    packaged file must not be empty. Contents are not compared. Damaged packages are reinstalled at their installed
-    versions, and keep their holds. If a packaged link points to a file that no package owns, the file is moved aside,
-    because the next ldconfig would change the link again. ``Debs`` installs and removes the packages.
+    In ``libraries``, a packaged link must point to another packaged file of the same stem, and a packaged file must not
+    be empty. Contents are not compared. Damaged packages are reinstalled at their installed versions, and keep their
+    holds. A file that no package owns is moved aside if a packaged link points to it. ``Debs`` installs and removes the
+    packages.
 
     >>> tree = PackagedTree("/usr/local/tool", ("/usr/local/tool/lib",), "/etc/apt/sources.list.d/tool.list")
     >>> listing = "gone\ttool\t/usr/local/tool/bin/tool\n"
@@ -78,7 +78,9 @@ class PackagedTree(Resource):
 
     @property
     def tree(self) -> PackageDirectory:
-        """``root`` and ``libraries``, for other states of the same packages: all these states then share one probe."""
+        """``root`` with ``libraries``, for other states of the same packages, so that all these states share one
+        probe.
+        """
         return PackageDirectory(self.root, self.libraries)
 
     def plan(self, facts: Facts) -> Change | None:
@@ -118,10 +120,6 @@ class PackagedTree(Resource):
 
 
 def _fault(path: str, libraries: Mapping[str, tuple[str, str, str]], owners: Mapping[str, str]) -> str:
-    """Short description of the fault of the packaged library at ``path``; empty if it has none.
-
-    A missing target is a fault of the package that owns it, and not of the link.
-    """
     kind, size, target = libraries[path]
     if kind != "l":
         return "empty" if size == "0" else ""
@@ -131,9 +129,9 @@ def _fault(path: str, libraries: Mapping[str, tuple[str, str, str]], owners: Map
 
 
 def _stranger(path: str, libraries: Mapping[str, tuple[str, str, str]], owners: Mapping[str, str]) -> str:
-    """Target of the packaged link at ``path`` if no package owns the target, else an empty string.
+    """Return the target of the packaged link at ``path`` if no package owns the target.
 
-    ldconfig pointed the link to that file, because the file has a higher version number.
+    ldconfig points a link to the file with the highest version number, even if no package owns the file.
     """
     kind, _, target = libraries.get(path, ("", "", ""))
     goal = str(PurePosixPath(path).parent / target)
@@ -193,7 +191,6 @@ class PackagedPrograms(Resource):
         return ()
 
     def from_mirror(self, mirror: PackageMirror, /) -> PackagedPrograms:
-        """Copy of this state that reinstalls packages from ``mirror``; if it lacks one, from the host's sources."""
         return replace(self, mirror=mirror)
 
     def removal(self) -> tuple[Resource, ...]:
@@ -204,9 +201,9 @@ class PackagedPrograms(Resource):
 class CommandReports(Resource):
     r"""A program prints ``expect`` when it is run with ``argument``.
 
-    The program is run only if all of ``packages`` are installed at their versions. If its output differs, all
-    ``packages`` are reinstalled, because other files have replaced theirs. ``PackagedTree`` handles a missing program.
-    The program must exit within 10 s. When the role is removed, nothing is left to remove.
+    The program must exit within 10 s. The program is run only if all of ``packages`` are installed at their versions.
+    If the output differs, all ``packages`` are reinstalled. ``PackagedTree`` handles a missing program. When the role
+    is removed, nothing is left to remove.
 
     >>> source = "/etc/apt/sources.list.d/tool.list"
     >>> tool = CommandReports("/usr/bin/tool", "--version", "1.2.7", ("tool=1.2.7-1",), source)
@@ -221,7 +218,7 @@ class CommandReports(Resource):
     expect: str  #: word that the program's output must contain, delimited by white space
     packages: tuple[str, ...]  #: packages that contain the program, as ``name=version``
     source: str  #: source list of the packages; default: all sources of the host
-    #: directory for these packages only. Files that people changed in the directory are kept.
+    #: directory for these packages only, in which files that people changed are kept
     tree: PackageDirectory | None = field(default=None, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:

@@ -56,9 +56,7 @@ def deb_version(file: str) -> str:
 class LocalRepo(Resource):
     r"""A package that contains an apt repository is installed: its packages and its key are unpacked on the host.
 
-    dpkg installs the package, because ``apt-get`` takes four times as long (measured): it hashes gigabytes that were
-    verified on arrival. An existing ``list_file`` is kept. When the role is removed, the package is removed, unless it
-    was installed before.
+    An existing ``list_file`` is kept. When the role is removed, the package is removed, unless it was installed before.
 
     >>> file = Artifact(name="repo", file="tool-repo_1.2-1_amd64.deb", sha256="0" * 64)
     >>> repo = LocalRepo("tool-repo", file, "/var/tool-repo/key.pub", "/etc/apt/sources.list.d/tool.list")
@@ -70,7 +68,7 @@ class LocalRepo(Resource):
 
     package: str  #: name of the package
     artifact: Artifact  #: package file, which must be named ``NAME_VERSION_ARCHITECTURE.deb``
-    #: path of the key that the package installs. If this file is missing or empty, the package is damaged.
+    #: path of the key that the package installs; if the key is missing or empty, the package is damaged
     key_file: str
     list_file: str  #: path of the source list that the package installs and ``AptSource`` replaces
 
@@ -143,10 +141,9 @@ class RepoDropped(Resource):
 class Keyring(Resource):
     r"""A repository's key is at ``path``, where apt reads it, and is the key in ``source``.
 
-    Each plan compares the key at ``path`` with ``fingerprint`` and with ``source``. If the key in ``source`` has
-    another fingerprint, the change fails. If ``source`` is a missing copy of an artifact, a key at ``path`` with the
-    right fingerprint is enough. If ``source`` is the file of a missing package, that package is first installed again.
-    When the role is removed, the former file at ``path`` is restored.
+    If the key in ``source`` has another fingerprint than ``fingerprint``, the change fails. If ``source`` is a missing
+    copy of an artifact, a key at ``path`` with the right fingerprint is enough. If ``source`` is the file of a missing
+    package, that package is first installed again. When the role is removed, the former file at ``path`` is restored.
 
     >>> print(plan_text(Keyring("/usr/share/keyrings/tool.gpg", "/var/tool-repo/key.pub")))
     ~ key /usr/share/keyrings/tool.gpg: absent → the key in /var/tool-repo/key.pub
@@ -154,7 +151,7 @@ class Keyring(Resource):
 
     path: str  #: path of the keyring
     source: str  #: path of a key file from a package, or of the host's copy of ``artifact``, ASCII-armored or not
-    #: fingerprint of the key in 40 uppercase hexadecimal digits. A comparison needs ``gpg`` on the host.
+    #: fingerprint of the key in 40 uppercase hexadecimal digits
     fingerprint: str | None = None
     artifact: str = ""  #: name of the artifact of which ``source`` is a copy; empty if a package contains ``source``
 
@@ -197,7 +194,6 @@ class Keyring(Resource):
 
 
 def _held(text: str) -> str:
-    """Fingerprints of the keys in ``text``, a keyring in base64, or a short description of what is wrong with it."""
     if not text.strip():
         return ABSENT
     if text.startswith(("mode ", "directory of mode ")):
@@ -214,8 +210,8 @@ def _held(text: str) -> str:
 class AptSource(Resource):
     r"""A source list names one repository and the key that signs it.
 
-    The state that installs packages from the source fetches apt's lists (``Debs.source``). When the role is removed,
-    the former file at ``path`` is restored. apt's lists of the repository are removed, unless another source names it.
+    When the role is removed, the former file at ``path`` is restored. apt's lists of the repository are removed, unless
+    another source names it.
 
     >>> path, key = "/etc/apt/sources.list.d/tool.list", "/usr/share/keyrings/tool.gpg"
     >>> source = AptSource(path, "https://example.org/{distribution}", "{codename}", key, ("main",))
@@ -256,10 +252,10 @@ def signed_repository(repository: AptRepository, stack: Stack) -> Iterator[Resou
 
 @dataclass(frozen=True, slots=True)
 class SourcesDisabled(Resource):
-    r"""apt reads no source whose line contains one of these texts, except the files ``keep`` and ``others``.
+    r"""apt reads no source with one of these texts in its line, except the files ``keep`` and ``others``.
 
-    A line of a ``.list`` file becomes a comment. In a ``.sources`` file the stanza gets ``Enabled: no``; if it names
-    other repositories too, only the matching URIs are removed. When the role is removed, the sources are enabled again.
+    A line of a ``.list`` file becomes a comment. In a ``.sources`` file the stanza gets ``Enabled: no``, or loses the
+    matching URIs if it names other repositories too. When the role is removed, the sources are enabled again.
 
     >>> source = "/etc/apt/sources.list.d/tool.list"
     >>> single = SourcesDisabled(("example.org/tool",), "one source is enough", keep=source)
@@ -317,31 +313,26 @@ STANZAS_READ = "/etc/apt/sources.list.d/*.sources"
 
 
 def naming(texts: Sequence[str], files: str) -> str:
-    """Command that prints ``FILE:LINE`` for each line of ``files`` (shell words) that contains one of ``texts``."""
+    """Command that searches ``files`` (shell words) for ``texts``, and prints ``FILE:LINE`` for each match."""
     return f"grep -HsF {' '.join(sh('-e %s', text) for text in texts)} -d skip -D skip -- {files}"
 
 
 class SourcePass(Pass):
-    """Combined probe: one ``grep`` in apt's sources for the texts of many probes.
+    """Combined probe that searches apt's sources for the texts of many probes with one ``grep``.
 
-    If a deb822 file contains a text, that text's own probe must run, because the stanza may be disabled.
+    A text in a deb822 file needs its own probe, because the stanza may be disabled.
     """
 
     fails_with = 2
 
     def script(self, asked: Sequence[str]) -> str:
-        """Command ``grep`` that searches apt's sources and standard input for all texts.
-
-        Standard input is the first text: its match proves that ``grep`` worked.
-        """
+        """Search apt's sources and standard input, which has the first text and proves that ``grep`` worked."""
         return "\n".join([f"{naming(asked, f'{LISTS_READ} {STANZAS_READ} -')} <<'END'", asked[0], "END"])
 
     def differing(self, _word: str, /) -> str:
-        """Suffix of a deb822 file's name, which ``grep`` prints with each line of such a file."""
         return ".sources:"
 
     def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:
-        """Lines that contain any of the texts, in the order of the files, as the result for every text."""
         own = f"(standard input):{asked[0]}\n"
         if not text.endswith(own):
             raise ValueError("grep printed unexpected output")
@@ -352,7 +343,7 @@ SOURCES = SourcePass()
 
 
 def named_in_lists(texts: Sequence[str]) -> PassPart:
-    """Part of the combined probe: lines of source lists that contain one of ``texts``, as ``naming`` prints them."""
+    """Part of the combined probe: lines with one of ``texts`` in source lists, as ``naming`` prints them."""
 
     def read(found: Mapping[str, str]) -> Answer:
         lines = found[texts[0]].splitlines(keepends=True)

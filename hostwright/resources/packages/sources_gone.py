@@ -16,7 +16,7 @@ from hostwright.resources.packages.dpkg import DPKG_LOCK
 
 DISABLED = "# disabled by hostwright: "  #: prefix of a source line that Hostwright disabled
 LISTS = "/var/lib/apt/lists"
-#: start of a find command for apt's source files. Pipes are left out, because reading a pipe may block.
+#: start of a find command for apt's source files, without pipes, because reading a pipe may block
 _SOURCE_FILES = (
     "find -L /etc/apt/sources.list /etc/apt/sources.list.d -maxdepth 1 -type f "
     r"\( -name '*.list' -o -name '*.sources' \)"
@@ -29,7 +29,7 @@ def basic_regex(text: str) -> str:
 
 
 def deb822(texts: tuple[str, ...]) -> str:
-    """Shell function ``stanzas HOW FILE...``, which finds, disables or enables deb822 stanzas with one of ``texts``."""
+    """Shell function ``stanzas HOW FILE...`` that finds, disables or enables deb822 stanzas with one of ``texts``."""
     return sh_file(__file__, "sh/deb822.sh", texts=texts, mark=DISABLED)
 
 
@@ -41,7 +41,7 @@ def in_place(how: str, path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SourcesRead(RemovalState):
-    """apt sources that ``SourcesDisabled`` disabled, because they contain one of ``texts``, are enabled again."""
+    """apt sources with one of ``texts`` that ``SourcesDisabled`` disabled are enabled again."""
 
     texts: tuple[str, ...]  #: texts that identify the disabled source lines, as in ``SourcesDisabled``
 
@@ -122,11 +122,6 @@ class ListsGone(RemovalState):
 
 
 def _list_name(uri: str) -> str:
-    """Regular expression that matches the start of the names of apt's list files for a repository.
-
-    The names are as in apt's ``URItoFileName``: without the scheme, ``_`` for ``/``, and ``%xx`` for some characters.
-    ``$(ARCH)`` in the URI matches any architecture.
-    """
     rest = re.sub(r"^[a-z+]+:(//)?([^/@]*@)?", "", uri).rstrip("/")
     parts = (
         "".join(f"%{ord(c):02x}" if c in '\\|{}[]<>"^~_=!@#$%^&*' else c for c in part)

@@ -47,7 +47,7 @@ GLIBC = {
 
 
 class Interpreter(StackPart):
-    """A self-contained CPython in an archive whose directory ``inside`` contains ``bin/pythonX.Y``."""
+    """A self-contained CPython in an archive, with ``bin/pythonX.Y`` in the directory ``inside``."""
 
     python: PythonVersion
     artifact: Annotated[str, ArtifactName]
@@ -57,11 +57,11 @@ class Interpreter(StackPart):
 class EnvironmentSection(Section):
     """A package in a venv (stack section). Its Python is ``interpreter`` or the first of ``pythons`` that the host has.
 
-    ``constraints`` maps Python versions to the text of a pip constraints file, with or without hashes (in YAML: the
-    name of a file beside the stack). ``wheelhouses`` maps Python versions to archives of wheels, for hosts without an
-    index. ``wheels`` is a list of wheels with their sha256, in the format of ``sha256sum``. If the hashes of all pinned
-    packages are known, pip installs only wheels with these hashes. ``libraries`` maps libraries of the host that the
-    package loads at run time to the layers that install them.
+    ``constraints`` maps Python versions to the text of a pip constraints file (in YAML: the name of a file beside the
+    stack). ``wheelhouses`` maps Python versions to archives of wheels, for hosts without an index. ``wheels`` is a list
+    of wheels with their sha256, in the format of ``sha256sum``. If the hashes of all pinned packages are known, pip
+    installs only wheels with these hashes. ``libraries`` maps libraries of the host that the package loads at run time
+    to the layers that install them.
     """
 
     title: ClassVar[str]  #: name of the package in messages, such as ``Science``
@@ -117,9 +117,9 @@ class EnvironmentSection(Section):
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentVariables:
-    """Role variables for a Python environment. The stack sets the environment's versions, pins and wheelhouses."""
+    """Role variables for a Python environment; the stack sets the versions, pins and wheelhouses."""
 
-    #: path of the link to the environment (default: /opt/NAME-SERIES). Users run PATH/bin/python.
+    #: path of the link to the environment, so that users run PATH/bin/python (default: /opt/NAME-SERIES)
     path: str = ""
     #: source of pip's wheels: index (of the host's pip settings) or mirror (only files from this machine)
     wheels_from: Literal["index", "mirror"] = "index"
@@ -232,7 +232,7 @@ def _glibc_needed(constraints: str) -> tuple[int, str]:
     return max(((min(glibc_of(tag.platform) for tag in each.tags), each.file) for each in wheels), default=(0, ""))
 
 
-#: rules for every Python environment. ``on_section`` binds each rule to the section of one role.
+#: rules for every Python environment, to be bound to the section of one role by ``on_section``
 ENVIRONMENT_RULES: tuple[Callable[..., Any], ...] = (host_has_a_python, wheels_run_on_the_c_library)
 
 

@@ -9,7 +9,7 @@ from hostwright.resources.python.environments import EnvironmentSection
 
 
 def environment_finder(*names: str) -> Finder:
-    """Finder of Python environments with a layer's package; ``names`` are the package's names in pip and in conda."""
+    """Finder of Python environments with one of the packages ``names`` (names in pip and in conda)."""
     return Finder(_values, packages=names, adopted=_adopted)
 
 
@@ -20,7 +20,6 @@ def _values(host: OnHost) -> FoundValues:
 
 
 def _each(packages: Sequence[PythonPackage]) -> tuple[PythonPackage, ...]:
-    """One of ``packages`` for each environment, from pip's metadata rather than conda's."""
     found: dict[str, PythonPackage] = {}
     for package in sorted(packages, key=lambda one: (one.environment, one.conda, one.name)):
         found.setdefault(package.environment, package)
@@ -28,7 +27,6 @@ def _each(packages: Sequence[PythonPackage]) -> tuple[PythonPackage, ...]:
 
 
 def _adopted(host: OnHost, section: EnvironmentSection) -> Adopted:
-    """Report that the found environments are left unchanged, because the role makes its own in another directory."""
     found = [(one.version.partition("+")[0], one.environment) for one in _each(host.packages)]
     if not found:
         return Adopted(

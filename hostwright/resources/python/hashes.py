@@ -18,14 +18,14 @@ _HASH = Pattern(r"--hash=sha256:([0-9a-f]{64})")
 class Constraints(NamedTuple):
     """A parsed constraints file."""
 
-    plain: str  #: text of the file without hashes, for people's ``pip install -c``
+    plain: str  #: text of the file without hashes, for ``pip install -c``
     hashes: Mapping[str, tuple[str, ...]]  #: canonical name of a package → sha256 of each wheel of this package
     wheels: str  #: wheels that comments of the file name, in the format of ``sha256sum``
 
 
 @lru_cache(maxsize=64)  # many hosts share the same few constraints files
 def read_constraints(text: str) -> Constraints:
-    r"""Parse a constraints file with hashes in pip's format, as ``hostwright pins`` and ``pip-compile`` write it.
+    r"""Parse a constraints file with hashes, as ``hostwright pins`` and ``pip-compile`` write it.
 
     A comment after a hash has the name of the wheel, which the mirror needs.
 
@@ -54,8 +54,7 @@ def hashed(
 ) -> str:
     r"""Requirements for the pins, with the hashes of all wheels that fit this Python; empty if a pin has no such wheel.
 
-    ``wheels`` is text in the format of ``sha256sum``: a hash, two spaces, the name of a wheel. ``own`` maps packages to
-    hashes that replace those from ``wheels``.
+    ``wheels`` is in the format of ``sha256sum``. ``own`` maps packages to hashes that replace those from ``wheels``.
 
     >>> print(hashed([("science", "2.9")], f"{'5' * 64}  science-2.9-py3-none-any.whl\n", "3.9").replace("5" * 64, "…"))
     science==2.9 --hash=sha256:…
@@ -76,7 +75,7 @@ def hashed(
 
 @lru_cache(maxsize=64)  # parsing a list of wheels takes milliseconds, and many hosts share a list
 def wheel_hashes(wheels: str, python: str) -> Mapping[tuple[str, str], tuple[str, ...]]:
-    """Package and version → sha256 of each of the package's wheels in ``wheels`` that fits ``python``."""
+    """Package and version → sha256 of each wheel of the package in ``wheels`` that fits ``python``."""
     known: dict[tuple[str, str], tuple[str, ...]] = {}
     for wheel in listed_wheels(wheels):
         if any(_fits(tag, python) for tag in wheel.tags):
@@ -94,7 +93,7 @@ class ListedWheel(NamedTuple):
 
 
 def listed_wheels(wheels: str) -> Iterator[ListedWheel]:
-    """Parse ``wheels``, text in the format of ``sha256sum``. Lines for files that are not wheels are ignored."""
+    """Parse ``wheels``, a text in the format of ``sha256sum``. Lines for other files are ignored."""
     for line in wheels.splitlines():
         sha256, _, file = line.strip().partition("  ")
         try:
@@ -105,6 +104,5 @@ def listed_wheels(wheels: str) -> Iterator[ListedWheel]:
 
 
 def _fits(tag: Tag, python: str) -> bool:
-    """Whether a wheel with ``tag`` may fit the Python version ``python``."""
     series = python.replace(".", "")
     return tag.interpreter in ("py3", f"py{series}", f"cp{series}") or tag.abi == "abi3"

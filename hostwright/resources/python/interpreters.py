@@ -18,14 +18,14 @@ COMPILER = ("gcc", "libc6-dev")
 
 
 def interpreter_home(python: str) -> str:
-    """Directory of the stack's interpreter for ``python``, a version whose patch releases share the directory."""
+    """Directory of the stack's interpreter for ``python``, the same for all patch releases."""
     return f"/opt/hostwright/python{python}"
 
 
 def system_interpreter(facts: Facts, wanted: tuple[str, ...]) -> tuple[str, str] | None:
     """Version and path of the first of the ``wanted`` Python versions that the host has; ``None`` without any.
 
-    Only interpreters below ``/usr`` are used, because root runs them. The path must include the version: plain
+    Only interpreters below ``/usr`` with the version in their path are used, because root runs them, and a plain
     ``python3`` changes with a distribution upgrade.
     """
     paths: dict[str, str] = {}
@@ -36,7 +36,7 @@ def system_interpreter(facts: Facts, wanted: tuple[str, ...]) -> tuple[str, str]
 
 
 def why_not(facts: Facts, wanted: tuple[str, ...]) -> str:
-    """Reasons why the host's interpreters of the ``wanted`` versions are not used; empty if there are none."""
+    """Reasons why the host's interpreters of the ``wanted`` versions are not used; empty without such interpreters."""
     theirs = [(version, path) for path, version in dict.fromkeys(_rows(facts)) if version in wanted]
     named = " and ".join(f"{path} (Python {version})" for version, path in theirs)
     reason = "root runs only interpreters below /usr with the version in their name"
@@ -52,10 +52,9 @@ def _rows(facts: Facts) -> list[tuple[str, str]]:
 class VenvPackage(Resource):
     r"""The distribution's package with which the chosen Python can make venvs is installed.
 
-    Debian and Ubuntu ship ``ensurepip`` in a separate package, ``python3.9-venv``. The first of ``pythons`` that the
-    host has is chosen. An interpreter below ``/usr/local`` has its own ``ensurepip``. On a host without any Python, the
-    distribution's is installed. When the role is removed, the package is removed if it was not installed before;
-    without a record of the original state it is kept.
+    The chosen Python is the first of ``pythons`` that the host has; without any, the distribution's is installed. An
+    interpreter below ``/usr/local`` needs no package. When the role is removed, the package is removed if it was not
+    installed before; without a record of the original state it is kept.
 
     >>> print(plan_text(VenvPackage(("3.9", "3.8")), {"python3.14": "/usr/bin/python3.8 3.8\n"}))
     ~ packages python3.8-venv: python3.8-venv absent → python3.8-venv
@@ -80,7 +79,6 @@ class VenvPackage(Resource):
         return packages.software(facts) if packages else ()
 
     def packages_for(self, facts: Facts | None, /) -> tuple[str, ...]:
-        """Packages for venvs of the chosen Python; without facts, of the distribution's own Python."""
         if facts is None or PYTHONS not in facts:
             return self._of("python3")
         packages = self._packages(facts)
@@ -98,11 +96,9 @@ class VenvPackage(Resource):
         return Debs(names, mirror=self.mirror) if names else None
 
     def _of(self, python: str) -> tuple[str, ...]:
-        """Packages for the Python version ``python``; an administrator's Python (empty text) needs only a compiler."""
         own = (f"{python}-venv", *([f"{python}-dev"] if self.compiles else [])) if python else ()
         return (*own, *(COMPILER if self.compiles else ()))
 
     def removal(self) -> tuple[Resource, ...]:
-        """State that removes the packages for all ``pythons``, or keeps them without a record of the former ones."""
         pythons = ("python3", *(f"python{version}" for version in self.pythons))
         return (DebsGone(tuple(name for python in pythons for name in self._of(python)), common=True),)

@@ -26,8 +26,8 @@ from hostwright.resources.python.wheels import pip_errors, platforms
 _RESOLVE_TIMEOUT_S = 3600.0
 _SHA256 = Pattern(r"[0-9a-f]{64}")
 
-#: Program that runs pip for the Python version in the first argument. Without this program, pip evaluates markers
-#: (``python_version < "3.12"``) for the running Python (pypa/pip#11664).
+#: program that runs pip for the Python version in the first argument, because pip would evaluate markers
+#: (``python_version < "3.12"``) for the running Python (pypa/pip#11664)
 _PIP = """\
 import runpy, sys
 from pip._internal.cli.req_command import RequirementCommand as Command
@@ -45,8 +45,8 @@ runpy.run_module("pip", run_name="__main__", alter_sys=True)
 def pinned(requirements: Sequence[str], python: str, glibc: int) -> str:
     """Text of a constraints file for ``requirements`` and all their dependencies, for one Python (``3.12``).
 
-    Each package is pinned at its version, with the hash and the name of its wheel for x86_64 and glibc 2.``glibc``.
-    Raises ``InputError`` if pip finds no such wheels.
+    Each pin has the hash and the name of a wheel for x86_64 and glibc 2.``glibc``. Raises ``InputError`` if pip finds
+    no such wheels.
     """
     report = _resolved(requirements, python, glibc)
     if report.get("environment", {}).get("python_version") != python:
@@ -73,7 +73,6 @@ def _line(package: Mapping[str, Any]) -> str:
 
 
 def _resolved(requirements: Sequence[str], python: str, glibc: int) -> Mapping[str, Any]:
-    """pip's JSON report about the packages that it would install for ``requirements``."""
     with tempfile.TemporaryDirectory(prefix="hostwright-pins-") as folder:
         report = Path(folder) / "report.json"
         try:

@@ -57,7 +57,7 @@ PART_OF_SETUPTOOLS = "pkg-resources"
 
 
 def venv_software(requirement: str, pins: Mapping[str, str], wheels: str, python: str, venv: FoundVenv) -> Software:
-    """SBOM entry for a venv: the main package, whose parts are all other installed or pinned packages."""
+    """SBOM entry for a venv: the main package, with all other installed or pinned packages as parts."""
     hashes = wheel_hashes(wheels, python)
     found: dict[tuple[str, str], Software] = {}
     for dist in venv.dists:
@@ -75,7 +75,6 @@ def venv_software(requirement: str, pins: Mapping[str, str], wheels: str, python
 
 
 def _package(name: str, dist: Dist, pin: str, hashes: Mapping[tuple[str, str], tuple[str, ...]]) -> Software:
-    """SBOM entry of one package; if its files are unchanged, with the hashes of the wheels that it may be from."""
     right = bool(pin) and same_version(dist.version, pin)
     known = hashes.get((name, pin), ()) if right else ()
     added = "" if pin or name in BUNDLED else "not of the stack"
@@ -93,18 +92,16 @@ __all__ = ["Recipe", "Venv"]
 
 
 def _step(script: str) -> Step:
-    """Step that runs ``script``, and retries it after transient errors if it contacts a package index."""
     return Step(script, tries=MIRROR_TRIES if " pip install " in script else 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Venv(Resource):
-    r"""A link points to a venv with exactly the pinned packages, by the first recipe whose Python the host has.
+    r"""A link points to a venv with exactly the pinned packages, by the first recipe with a Python that the host has.
 
-    A new venv is built beside the current one, which is kept for running jobs until the next switch of the link. Checks
-    import nothing: they compare versions with the pins, and sizes of files with pip's record. Only packages that differ
-    are reinstalled; a missing interpreter or pip is restored. Files that users added are kept. When the role is
-    removed, the link and the venvs are removed, and the former file at ``path`` is restored.
+    A new venv is built beside the current one, which is kept for running jobs until the next switch of the link. Only
+    packages that differ are reinstalled; a missing interpreter or pip is restored. Files that users added are kept.
+    When the role is removed, the link and the venvs are removed, and the former file at ``path`` is restored.
 
     >>> recipe = Recipe("science", "3.9", "science==2.9", "numpy==1.26.4\n")
     >>> venv = Venv("/opt/science", (recipe,))
@@ -160,10 +157,6 @@ class Venv(Resource):
         return tuple(VenvGone(self.path, HOMES, name) for name in dict.fromkeys(recipe.name for recipe in self.recipes))
 
     def _chosen(self, facts: Facts) -> tuple[Recipe, str] | None:
-        """Recipe to use, and the path of its interpreter.
-
-        It is the first recipe with an interpreter from the stack, else the first recipe whose Python the host has.
-        """
         brought = next((recipe for recipe in self.recipes if recipe.interpreter), None)
         if brought:
             return brought, brought.interpreter
@@ -171,11 +164,6 @@ class Venv(Resource):
         return system and (next(recipe for recipe in self.recipes if recipe.python == system[0]), system[1])
 
     def _without_python(self, facts: Facts) -> Refusal | Deferred:
-        """Result for a host without a usable Python.
-
-        It is a refusal if the host has a Python of a wanted version that root must not run. Otherwise the plan is
-        deferred until a Python is installed; a host that has only other versions is refused by a rule.
-        """
         wanted = tuple(recipe.python for recipe in self.recipes)
         theirs = next((path for version, path in pythons(facts).items() if version in wanted), "")
         have, want = theirs or "no Python to build it with", f"Python {' or '.join(wanted)}"
@@ -201,11 +189,9 @@ class Venv(Resource):
         return Refusal(f"venv {self.path}", "wheels without a known hash", want, "wheel-hash", _no_wheel(recipe))
 
     def role_files(self) -> tuple[RoleFile, ...]:
-        """Wheels to fetch from the mirror, for all Python versions."""
         return tuple(wheel for recipe in self.recipes for wheel in recipe.from_mirror())
 
     def role_files_for(self, facts: Facts | None, /) -> tuple[RoleFile, ...]:
-        """Wheels to fetch from the mirror for the chosen Python, or for all versions if none can be chosen yet."""
         recipes = tuple(recipe for recipe in self.recipes if recipe.mirrored)
         if recipes and facts is not None and PYTHONS in facts and pythons(facts):
             chosen = self._chosen(facts)
@@ -225,7 +211,7 @@ class Venv(Resource):
     def _due(
         self, recipe: Recipe, interpreter: str, venv: FoundVenv, link: str, instead: str
     ) -> list[tuple[str, str, str]]:
-        """Differences of an existing venv: tuples of current state, wanted state, and the script that fixes it."""
+        """Return tuples of current state, wanted state, and the script that fixes the difference."""
         due = []
         if venv.lost:
             lost = " and ".join(venv.lost)
@@ -248,10 +234,7 @@ class Venv(Resource):
         return due
 
     def _finish_script(self, recipe: Recipe) -> str:
-        """Script that marks the venv as complete and switches the link by one rename.
-
-        It also removes older venvs of this name, except the previous one.
-        """
+        """The script also removes older venvs of this name, except the previous one."""
         complete = sh("printf 'complete\\n' > %s", f"{recipe.home}/{MARKER}")
         turn = sh_file(__file__, "sh/venv_finished.sh", path=self.path, home=recipe.home, stem=f"{HOMES}/{recipe.name}")
         aside = sh(MOVED_ASIDE, *[self.path] * 4)
@@ -259,7 +242,6 @@ class Venv(Resource):
 
 
 def _files(recipe: Recipe, *names: str) -> tuple[str, ...]:
-    """Names of the artifacts that the packages ``names`` (default: all) are installed from."""
     return tuple(file.name for file in ([recipe.wheelhouse] if recipe.wheelhouse else recipe.from_mirror(*names)))
 
 
@@ -277,8 +259,8 @@ TAKES = "removes the environment that jobs run from"
 class VenvGone(RemovalState):
     """No link of Hostwright's is at ``path``, and no venv ``NAME-pyX.Y-KEY`` is below ``homes``.
 
-    Another owner's link is kept. A file that Hostwright's link replaced is restored. If a program runs from one of the
-    venvs, the change counts as disturbing.
+    Another owner's link is kept, and a file that Hostwright's link replaced is restored. The change counts as
+    disturbing if a program runs from one of the venvs.
     """
 
     path: str  #: path of the link to the venv
@@ -287,7 +269,6 @@ class VenvGone(RemovalState):
 
     @property
     def _values(self) -> dict[str, str]:
-        """Variables of the scripts for checking and removing; ``stem`` is the common prefix of the venvs' paths."""
         stem = f"{self.homes}/{self.name}"
         return {"path": self.path, "homes": self.homes, "stem": stem, "kept": originals.kept(self.path)}
 
@@ -317,7 +298,6 @@ class VenvGone(RemovalState):
         return Change(f"venv {self.path}", what, want, (step,), disturbs=disturbs, warnings=warnings)
 
     def users(self, facts: Facts) -> tuple[str, ...]:
-        """Programs that run from one of the venvs."""
         rows = (line.partition("=")[::2] for line in facts[self.probes()[0]].text.splitlines())
         return tuple(value for kind, value in rows if kind == "user")
 

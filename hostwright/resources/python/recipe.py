@@ -25,10 +25,7 @@ PIP_WHEEL = f"{PIP_SHA256}  pip-{PIP_VERSION}-py3-none-any.whl"
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Python, requirement and pins of a venv. A hash of them is the key in the venv's path.
-
-    The hash ignores the source of the wheels, because the pins identify the wheels.
-    """
+    """Python, requirement and pins of a venv. A hash of them is the key in the venv's path."""
 
     name: str  #: prefix of the names of the recipe's venvs, such as ``science-2.9``
     python: str  #: version of Python, such as ``3.9``
@@ -49,7 +46,7 @@ class Recipe:
 
     @property
     def listed(self) -> str:
-        """All wheels whose name and hash are known, in the format of ``sha256sum``."""
+        """All wheels with a known name and hash, in the format of ``sha256sum``."""
         return f"{PIP_WHEEL}\n{self.wheels}\n{read_constraints(self.constraints).wheels}"
 
     @property
@@ -61,19 +58,19 @@ class Recipe:
 
     @property
     def pins(self) -> dict[str, str]:
-        """Canonical package name → version, for every pin with ``==`` whose marker is true for this Python."""
+        """Canonical package name → version, for every pin with ``==`` that applies to this Python."""
         return dict(_pins(f"{self.plain}\n{self.requirement}", self.python))
 
     def hashed(self, *names: str) -> str:
-        """Requirements with hashes for the packages ``names``, by default all; empty if any hash is unknown."""
+        """Requirements with hashes for the packages ``names`` (default: all); empty if any hash is unknown."""
         pins = self.pins
         own = read_constraints(self.constraints).hashes
         return hashed(((name, pins[name]) for name in names or pins), self.listed, self.python, own)
 
     def from_mirror(self, *names: str) -> tuple[Wheel, ...]:
-        """Wheels to fetch from the mirror for the packages ``names``, by default all pins and pip.
+        """Wheels in ``listed`` to fetch from the mirror for the packages ``names`` (default: all pins and pip).
 
-        Only wheels in ``listed`` are included. Empty if the recipe does not use the mirror.
+        Empty if the recipe does not use the mirror.
         """
         if not self.mirrored or self.wheelhouse:
             return ()
@@ -83,7 +80,7 @@ class Recipe:
 
     @property
     def unlisted(self) -> tuple[str, ...]:
-        """Pins that the mirror cannot serve, because no wheel in ``listed`` fits the recipe's Python."""
+        """Pins without a wheel in ``listed`` for the recipe's Python, which the mirror cannot serve."""
         if not self.mirrored or self.wheelhouse:
             return ()
         listed = {wheel.package for wheel in self.from_mirror()}

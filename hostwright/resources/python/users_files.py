@@ -10,20 +10,20 @@ from hostwright.resources.files.aside import ASIDE, NAMED
 from hostwright.resources.files.paths import few
 
 HOMES = "/opt/hostwright/venvs"
-#: name of the file that is written last into a venv. A venv without this file is incomplete.
+#: name of the file that is written last into a venv; without it, the venv is incomplete
 MARKER = ".hostwright-complete"
 
-#: shell functions ``users_files HOME`` (prints people's files in a venv) and ``set_aside HOME`` (moves these files)
+#: shell functions ``users_files HOME``, which prints people's files in a venv, and ``set_aside HOME``, which moves them
 USERS_FILES = sh_file(__file__, "sh/users_files.sh", marker=MARKER)
 
 
 def put_aside(home: str, paths: Sequence[str]) -> str:
-    """Warning that people's files ``paths`` are moved aside, for a plan that removes the venv ``home``."""
+    """Warning that users' files ``paths`` are moved aside when the venv ``home`` is removed."""
     return f"files that people added to {home} are moved to {ASIDE}/DATE: {_listed(paths)}"
 
 
 def left_behind(home: str, paths: Sequence[str]) -> str:
-    """Warning that people's files ``paths`` remain in the venv ``home``, for a plan that switches to another venv."""
+    """Warning that users' files ``paths`` remain in the venv ``home`` when the link switches to another venv."""
     return f"files that people added to {home} stay there, and the link no longer points there: {_listed(paths)}"
 
 

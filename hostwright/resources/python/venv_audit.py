@@ -55,7 +55,7 @@ class FoundVenv:
 
     @property
     def lost(self) -> tuple[str, ...]:
-        """Parts of the venv to restore before any package can be repaired: missing parts, and a damaged pip."""
+        """Missing parts of the venv, and a damaged pip, to restore before any package can be repaired."""
         damaged = [dist.name for dist in self.dists if dist.name == "pip" and dist.flaw]
         return tuple(dict.fromkeys([*self.gone, *damaged]))
 
@@ -72,7 +72,7 @@ class Venvs:
 
 
 def audit_probe(link: str, homes: tuple[str, ...], constraints: str) -> Probe:
-    """Probe for the link, the complete venvs among ``homes``, and people's files in other venvs of the same name."""
+    """Probe for the link, the complete venvs among ``homes``, and users' files in other venvs of the same name."""
     stem = homes[0].partition("-py3.")[0]
     values = {"link": link, "homes": homes, "marker": MARKER, "constraints": constraints, "stem": stem}
     return Probe(USERS_FILES + sh_file(__file__, "sh/venv_audit.sh", **values, no_perl=NO_PERL), shared=True)
@@ -115,7 +115,7 @@ def _found_venv(lines: list[tuple[str, str, str]]) -> FoundVenv:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """A package that differs from its pin. ``stale`` are its ``dist-info`` directories that pip cannot remove."""
+    """A package that differs from its pin. ``stale`` are ``dist-info`` directories that pip cannot remove."""
 
     name: str
     have: str

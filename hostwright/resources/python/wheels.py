@@ -49,7 +49,7 @@ class Wheel(IndexFile):
     def bring(self, folder: Path) -> Path:
         """Download exactly this wheel with pip to the empty directory ``folder``; return its path.
 
-        Raises ``ArtifactError`` if the index cannot be reached, or does not have exactly this wheel.
+        Raises ``ArtifactError`` if the index cannot be reached or lacks this wheel.
         """
         pinned = f"{self.package}=={self.version} --hash=sha256:{self.sha256}\n"
         try:
@@ -88,7 +88,7 @@ class Wheel(IndexFile):
 
 
 def pip_errors(output: str) -> list[str]:
-    """Error lines in pip's standard error output or, if there are none, its last line; without credentials."""
+    """Error lines in pip's standard error output, else its last line; without credentials."""
     errors = [line for line in output.splitlines() if line.startswith("ERROR: ")] or output.splitlines()[-1:]
     return [printable(_CREDENTIALS.sub("//", one_line(line.removeprefix("ERROR: "))))[:300] for line in errors]
 
@@ -97,7 +97,7 @@ _CURE = "is this machine online, and does `pip config list` name the right index
 
 
 def _pip() -> list[str]:
-    """Command for this machine's pip: the running Python's, else on PATH. Raises ``Unreached`` without any pip."""
+    """Raises ``Unreached`` if this machine has no pip, neither in the running Python nor on PATH."""
     if importlib.util.find_spec("pip"):
         return [sys.executable, "-P", "-m", "pip"]  # -P prevents imports from the working directory
     found = shutil.which("pip3") or shutil.which("pip")
@@ -107,10 +107,9 @@ def _pip() -> list[str]:
 
 
 def _target(file: str, python: str) -> list[str]:
-    """Arguments with which pip downloads exactly this wheel, whatever Python pip runs on.
+    """Return the arguments with which pip downloads exactly this wheel.
 
-    The arguments allow only this wheel's ABI and platform. Hashes are not enough, because an index may not publish
-    them.
+    Hashes are not enough, because an index may not publish them.
     """
     tags = parse_wheel_filename(file)[3]
     return [
@@ -123,9 +122,10 @@ def _target(file: str, python: str) -> list[str]:
 
 
 def choose_wheels(pins: Iterable[tuple[str, str]], listed: str, python: str) -> tuple[Wheel, ...]:
-    r"""For each pin with a wheel that fits this Python, the wheel in ``listed`` that needs the oldest glibc.
+    r"""For each pin, the wheel in ``listed`` that fits this Python and needs the oldest glibc; pins without one are
+    omitted.
 
-    ``listed`` is text in the format of ``sha256sum``. If two lines have the same name, the last line is used.
+    ``listed`` is in the format of ``sha256sum``. Of two lines with the same name, the last is used.
 
     >>> stem = "science-2.9-cp39-cp39-manylinux"
     >>> text = f"{'5' * 64}  {stem}_2_28_x86_64.whl\n{'6' * 64}  {stem}2014_x86_64.whl\n"
@@ -150,7 +150,6 @@ def _best(listed: str, python: str) -> Mapping[tuple[str, str], Wheel]:
 
 
 def _wheel(file: str, sha256: str, pin: tuple[str, str], python: str) -> Wheel:
-    """Wheel for a file, with a lowercase artifact name that omits the platform: a stack has one wheel per name."""
     tags = "-".join(file.removesuffix(".whl").split("-")[-3:-1])
     name = f"{pin[0]}-{pin[1]}-{tags}".lower().replace("_", "-")
     return Wheel(name=name, file=file, sha256=sha256, package=pin[0], version=pin[1], python=python)
@@ -158,7 +157,6 @@ def _wheel(file: str, sha256: str, pin: tuple[str, str], python: str) -> Wheel:
 
 @lru_cache(maxsize=16)
 def _places(python: str) -> Mapping[Tag, tuple[int, int]]:
-    """Wheel tag that ``python`` accepts → required minor version of glibc 2.x, and rank of the tag (0 is preferred)."""
     series = Version(python).release
     known = list(platforms())
     tags = [*cpython_tags(series, _abis(python), known), *compatible_tags(series, f"cp{series[0]}{series[1]}", known)]

@@ -14,8 +14,8 @@ from hostwright.resources.system.services_gone import UserGone
 class SystemUser(Resource):
     """An account for a service exists, without password, shell and home directory.
 
-    An existing account is not changed. When the role is removed, the account and its group are removed if the record
-    of the original state says that they did not exist.
+    An existing account is not changed. When the role is removed, the account and its group are removed, unless they
+    existed before Hostwright's first change.
 
     >>> print(plan_text(SystemUser("metrics", "reads the host's metrics")))
     ~ user metrics: absent → a system account

@@ -38,7 +38,9 @@ NO_LOADER = "/boot/grub has no configuration of GRUB"
 
 @dataclass(frozen=True, slots=True)
 class NextBoot:
-    """The next boot of a host. ``kernel`` is a version as in ``uname -r``, or empty if ``unknown`` has a reason."""
+    """The next boot of a host. ``kernel`` is a version as in ``uname -r``; if it is empty, ``unknown`` has the
+    reason.
+    """
 
     kernel: str = ""
     words: tuple[str, ...] = ()  #: words of the kernel's command line at the next boot
@@ -49,8 +51,6 @@ class NextBoot:
 
 @dataclass(slots=True)
 class _Entry:
-    """An entry of GRUB's menu, or a submenu."""
-
     title: str
     id: str
     number: int = 0
@@ -60,7 +60,7 @@ class _Entry:
 
 
 def next_boot(text: str, kernels: Iterable[str]) -> NextBoot:
-    """Find the next boot in ``text``, the output of ``BOOT_LOADER``. ``kernels`` are versions, newest first."""
+    """Find the next boot in the output ``text`` of ``BOOT_LOADER``. ``kernels`` are versions, newest first."""
     rows = [line.partition(" ")[::2] for line in text.splitlines()]
     of = {kind: [value for key, value in rows if key == kind] for kind in ("config", "grub", "env", "default", "link")}
     env = dict(value.partition("=")[::2] for value in of["env"])
@@ -89,8 +89,7 @@ _CMDLINES = ("GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT")
 def words_set(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Words of the kernel's command line that /etc/default/grub and grub.d set: pairs of ``FILE:LINE`` and words.
 
-    A later assignment replaces an earlier one, unless the assigned value includes the variable itself. The result is
-    empty if another boot loader is in use.
+    Empty if another boot loader is in use.
     """
     lines = text.splitlines()
     if any(line.startswith("other ") for line in lines) and not any(line.startswith("config ") for line in lines):
@@ -123,15 +122,13 @@ def _by_menu(
 
 @dataclass(slots=True)
 class _File:
-    """An entry file of systemd-boot with its settings; ``line`` is the number of the line that names the kernel."""
-
     path: str
     values: dict[str, str] = field(default_factory=dict)
     line: int = 0
 
     @property
     def id(self) -> str:
-        """File name without boot counters: ``x+3-1.conf`` becomes ``x.conf``."""
+        """Remove boot counters from the file name: ``x+3-1.conf`` becomes ``x.conf``."""
         return Pattern(r"\+[0-9]{1,4}(?:-[0-9]{1,4})?\.conf$").sub(".conf", self.path.rpartition("/")[2])
 
     @property
@@ -140,7 +137,6 @@ class _File:
         return found[0] if found else ""
 
     def key(self) -> tuple[object, ...]:
-        """Key for sorting entries as in the menu: those with a sort-key first, then by version, newest first."""
         sort = self.values.get("sort-key", "")
         newest = tuple(-int(part[0]) for part in Pattern("[0-9]{1,9}").finditer(self.values.get("version", self.id)))
         return (not sort, sort, self.values.get("machine-id", ""), newest)
@@ -183,7 +179,6 @@ def _of_systemd(entries: Sequence[_File], pattern: str, why: str) -> NextBoot:
 
 
 def _named(chosen: str, kernels: tuple[str, ...], where: str, words: tuple[str, ...]) -> NextBoot:
-    """Next boot if GRUB's menu is missing: the kernel whose version is in ``chosen``; for entry 0, the newest."""
     name, why = chosen.rpartition(">")[2], f"GRUB's default is '{chosen}' ({where})"
     match = _VERSION.search(name)
     version = match[0].partition("-advanced-")[0].partition("-recovery-")[0] if match else ""
@@ -194,7 +189,6 @@ def _named(chosen: str, kernels: tuple[str, ...], where: str, words: tuple[str, 
 
 
 def _chosen(defaults: Sequence[str], env: Mapping[str, str]) -> str:
-    """GRUB's entry to boot: ``next_entry``, else the last of ``defaults``; ``saved_entry`` is replaced by its value."""
     if once := env.get("next_entry"):
         return once
     last = defaults[-1] if defaults else ""
@@ -202,13 +196,11 @@ def _chosen(defaults: Sequence[str], env: Mapping[str, str]) -> str:
 
 
 def _defaults(lines: Sequence[tuple[int, str]]) -> list[str]:
-    """Values that GRUB's menu assigns to ``default``, except ``next_entry``, which ``_chosen`` handles."""
     values = (match[1] or match[2] or match[3] or "" for _, line in lines if (match := _DEFAULT.fullmatch(line)))
     return [value for value in values if "next_entry" not in value]
 
 
 def _menu(lines: Sequence[tuple[int, str]]) -> list[_Entry]:
-    """Entries of GRUB's menu. A closing brace outside an entry is the end of a shell function, and is ignored."""
     menu: list[_Entry] = []
     open_: list[_Entry] = []
     for number, line in lines:
@@ -234,7 +226,6 @@ def _start(entry: _Entry, number: int, line: str) -> None:
 
 
 def _entry(menu: Sequence[_Entry], chosen: str) -> _Entry:
-    """The entry of ``menu`` that GRUB boots for ``chosen``; in a submenu, the first one if ``chosen`` names none."""
     path = [part.replace("\0", ">").strip() for part in chosen.replace(">>", "\0").split(">")]
     entry = _pick(menu, path.pop(0))
     while entry.entries:
@@ -243,7 +234,6 @@ def _entry(menu: Sequence[_Entry], chosen: str) -> _Entry:
 
 
 def _pick(menu: Sequence[_Entry], name: str) -> _Entry:
-    """The entry of ``menu`` whose number, title or id is ``name``; if none matches, the first entry."""
     if name.isascii() and name.isdigit():
         return menu[int(name)] if len(name) < MOST_DIGITS and int(name) < len(menu) else menu[0]
     return next((entry for entry in menu if name in {entry.title, entry.id}), menu[0])

@@ -44,7 +44,7 @@ KERNEL_PACKAGES = ("linux-image-*", "linux-headers-*", "linux-generic*")
 class KernelsAsBefore(RemovalState):
     """Kernel packages are held only if they were before, and new headers are removed unless other packages need them.
 
-    Kernels are never removed, whoever installed them. Without a record of the original state nothing changes.
+    Kernels are never removed. Without a record of the original state nothing changes.
     """
 
     def probes(self) -> tuple[Probe, ...]:
@@ -74,7 +74,7 @@ RUNNING = "read -r k </proc/sys/kernel/osrelease; "
 #: probe for the running kernel's headers at the path where dkms and driver installers look for them
 HEADERS = Probe(f'{RUNNING}test -e "/lib/modules/$k/build/Makefile"', shared=True)
 
-#: probe for the installed kernels that prints nothing if the running one has files or runs in a container
+#: probe for the installed kernels; prints nothing if the running kernel has its files or runs in a container
 KERNEL_GONE = Probe(
     f'{RUNNING}[ -d "/lib/modules/$k" ] || [ -e "/boot/vmlinuz-$k" ] || systemd-detect-virt --quiet --container ||\n'
     'for i in /boot/vmlinuz-*; do v=${i#/boot/vmlinuz-}; [ ! -d "/lib/modules/$v" ] || echo "$v"; done; :',
@@ -86,8 +86,8 @@ KERNEL_GONE = Probe(
 class KernelThere(Resource):
     r"""The running kernel's own files exist; without them no module can be built or loaded for it.
 
-    They are missing after the kernel's package was removed while it ran. A reboot into an installed kernel is then
-    planned. Containers are left unchanged, because they cannot choose their kernel.
+    If the kernel's package was removed while it ran, a reboot into an installed kernel is planned. Containers are left
+    unchanged, because they cannot choose their kernel.
 
     >>> print(plan_text(KernelThere(), {"uname -rm": "6.1.0-9-amd64 x86_64\n", "/boot/vmlinuz-": "6.1.0-12-amd64\n"}))
     ~ running kernel: 6.1.0-9-amd64, removed → an installed kernel (6.1.0-12-amd64)
@@ -113,8 +113,7 @@ class KernelThere(Resource):
 class KernelPackages(Resource):
     r"""The headers of the running kernel are installed, and every installed kernel package is held.
 
-    Headers and holds are one state, because the headers depend on further kernel packages that must be held. If the
-    running kernel was removed, the change waits for the reboot (``KernelThere``). When the role is removed,
+    If the running kernel was removed, the change waits for the reboot (``KernelThere``). When the role is removed,
     Hostwright's holds are removed, and so are headers that it installed, unless other packages need them. Kernels are
     kept.
 
@@ -161,14 +160,12 @@ class KernelPackages(Resource):
         return Change(what, have, want + taken.noted, (step,), artifacts=taken.names)
 
     def _parts(self, facts: Facts) -> tuple[Installed, ...]:
-        """Installed packages among the running kernel's headers and their dependencies, by the mirror's record."""
         found = self.mirror.closure(distribution_of(facts), (_headers_of(facts),)) if self.mirror else ()
         table = dpkg_table(facts)
         names = (deb.package for deb in found if named_like(deb.package, KERNEL_PACKAGES))
         return tuple(row for name in names if (row := table.get(name)) and row.present)
 
     def _again(self, facts: Facts) -> tuple[str, ...]:
-        """Packages with the running kernel's headers to reinstall, as ``name=version``."""
         return tuple(f"{row.name}={row.version}" for row in self._parts(facts)) or (_headers_of(facts),)
 
     def _headers_again(self, headers: str, facts: Facts, taken: Taken) -> str:
@@ -177,7 +174,6 @@ class KernelPackages(Resource):
         return _headers_again(headers)
 
     def packages_for(self, facts: Facts | None, /) -> tuple[str, ...]:
-        """Package with the headers of the running kernel, if the kernel is known and its headers are missing."""
         if facts is None or UNAME not in facts or (HEADERS in facts and facts[HEADERS].ok):
             return ()
         return (_headers_of(facts),)
@@ -207,7 +203,7 @@ def _headers_again(package: str) -> str:
     return LISTS + sh_file(__file__, "sh/headers_again.sh", **values).rstrip("\n")
 
 
-#: shell command that holds the installed kernel packages. A plan cannot name packages that apt chooses later.
+#: shell command that holds the installed kernel packages, also those that apt chose after the plan
 _HOLD = (
     "dpkg-query -W -f='${db:Status-Status} ${Package}\\n' "
     + words(KERNEL_PACKAGES)
@@ -220,9 +216,9 @@ _HOLD = (
 class Initramfs(Resource):
     """The running kernel's initramfs is newer than a file, so that it contains the file.
 
-    The change rebuilds the initramfs of all installed kernels, since the next boot may use another kernel. A host
-    without an initramfs (a container, a kernel with built-in drivers) is left unchanged. When the role is removed, the
-    state that removes the file rebuilds the initramfs.
+    The change rebuilds the initramfs of all installed kernels. A host without an initramfs (a container, a kernel with
+    built-in drivers) is left unchanged. When the role is removed, the state that removes the file rebuilds the
+    initramfs.
 
     >>> print(plan_text(Initramfs("/etc/modprobe.d/no-floppy.conf")))
     ~ initramfs: older than /etc/modprobe.d/no-floppy.conf → rebuilt
@@ -243,5 +239,5 @@ class Initramfs(Resource):
         return ()
 
 
-#: command that rebuilds the initramfs of all kernels. Steps need dpkg's lock, because dpkg's triggers do this too.
+#: command that rebuilds the initramfs of all kernels; needs dpkg's lock, because dpkg's triggers do this too
 UPDATE_INITRAMFS = "if command -v update-initramfs >/dev/null; then update-initramfs -u -k all; fi"

@@ -21,9 +21,8 @@ FOUND = sh_file(__file__, "sh/loader_found.sh")
 class LoaderCache(Resource):
     r"""The dynamic loader's cache resolves each of these libraries to a file below ``home``.
 
-    All programs use the cache, also those that cron, systemd or sudo start. The change runs ``ldconfig``. If another
-    directory still has priority, the change fails and names that directory. When the role is removed, the states that
-    remove the libraries or ``conf`` run ``ldconfig``.
+    All programs use the cache. The change runs ``ldconfig``, and fails if another directory still has priority. When
+    the role is removed, the states that remove the libraries or ``conf`` run ``ldconfig``.
 
     >>> cache = LoaderCache(("libtool.so.2",), "/opt/tool", "/etc/ld.so.conf.d/tool.conf")
     >>> print(plan_text(cache, {"ldconfig": "libtool.so.2 /usr/lib/libtool.so.2\n"}))
@@ -56,7 +55,6 @@ class LoaderCache(Resource):
         return ()  # the states that remove the libraries or ``conf`` run ldconfig
 
     def _check(self) -> str:
-        """Commands that fail if another directory than ``home`` has priority after ``ldconfig``, and name it."""
         values = {"libraries": self.libraries, "home": self.home, "conf": self.conf}
         return sh_file(__file__, "sh/loader_check.sh", **values)
 
@@ -65,8 +63,8 @@ class LoaderCache(Resource):
 class Alternative(Resource):
     r"""A name in the alternatives system resolves to ``target``, whatever other choices are registered.
 
-    A plain link to the target is correct too. A file at the path of the link is moved aside; if a package owns the
-    file, the change fails. When the role is removed, the choice is removed, and the name resolves to its former target.
+    A plain link to the target is correct too. A file at the link's path is moved aside; if a package owns it, the
+    change fails. When the role is removed, the choice is removed, and the name resolves to its former target.
 
     >>> tool = Alternative("/usr/local/tool", "tool", "/usr/local/tool-1.2", 12)
     >>> print(plan_text(tool, {"readlink -m": "/usr/local/tool-1.1\n"}))
@@ -114,9 +112,8 @@ class Alternative(Resource):
 class FormerName(Resource):
     r"""The file or link at an alternative's path is kept, before packages replace it.
 
-    A role yields this state before the states of the packages, and ``Alternative`` after them. Nothing is done if the
-    path is not a link or already resolves to the target. When the role is removed, ``Alternative`` restores the kept
-    file or link.
+    A role yields this state before the states of the packages, and ``Alternative`` after them. When the role is
+    removed, ``Alternative`` restores the kept file or link.
 
     >>> tool = Alternative("/usr/local/tool", "tool", "/usr/local/tool-1.2", 12)
     >>> print(plan_text(FormerName(tool), {"[ -L": "", "readlink -m": "/opt/tool\n"}))
@@ -144,7 +141,7 @@ class FormerName(Resource):
 
 
 def settings_of(name: str) -> tuple[str, str]:
-    """Paths of an alternative's two files: the choices with the mode, and the link to the current choice."""
+    """Paths of an alternative's two files: the list of choices, and the link to the current choice."""
     return f"/var/lib/dpkg/alternatives/{name}", f"/etc/alternatives/{name}"
 
 
@@ -152,8 +149,8 @@ def settings_of(name: str) -> tuple[str, str]:
 class AlternativeGone(RemovalState):
     """The choice ``target`` is removed from an alternative, unless it was registered before Hostwright's first change.
 
-    The name then resolves to its former target if this is still a choice, else to the automatic choice. A former link
-    outside the alternatives system is restored, and so is a file that was moved aside.
+    The name then resolves to its former target or, if that choice is gone, to the automatic choice. A former link
+    outside the alternatives system, and a file that was moved aside, are restored.
     """
 
     link: str  #: path of the link that the alternative controls (``/usr/bin/NAME``)

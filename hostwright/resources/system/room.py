@@ -17,7 +17,7 @@ from hostwright.stack.stack import BOOT, WORK, Share
 GB = 1_000_000_000
 RULE = "free-disk"  #: name of the rule that refuses a host with too little disk space
 UNUSABLE = "directories"  #: name of the rule that refuses a host with unusable directories
-#: average size of installed software in bytes per inode, our estimate from a Python framework
+#: average size of installed software in bytes per inode (our estimate from a Python framework)
 BYTES_AN_INODE = 100_000
 _PACKAGES = "/var/lib/dpkg/info"  #: directory from which dpkg runs maintainer scripts
 #: directory that every installation needs → start of the sentence that names the directory
@@ -26,8 +26,6 @@ _NUMBER = re.compile(r"[0-9]{1,18}")
 
 
 class _Place(NamedTuple):
-    """A directory on a host or its nearest existing parent, with the file system, as ``sh/room.sh`` prints them."""
-
     directory: str
     there: str
     kind: str
@@ -48,8 +46,8 @@ class FreeSpace(Resource):
     r"""Software that is still to be installed has enough disk space and usable directories; else the host is refused.
 
     The file system of each part's directory must have enough free bytes and inodes for all parts on it. Directories
-    must be writable, and those for programs and maintainer scripts must not be mounted noexec. A part whose ``unless``
-    path exists counts as installed. The state never changes the host, so nothing is left when the role is removed.
+    must be writable, and those for programs must not be mounted noexec. A part counts as installed if its ``unless``
+    path exists.
 
     >>> space = FreeSpace(10 * GB, (Share("the tool", "/opt/tool/bin", "/opt", 80),))
     >>> row = "/opt\t/opt\tdirectory\t8:1\t/\trw,relatime\t1000000\t600000\t500000\n"
@@ -64,7 +62,7 @@ class FreeSpace(Resource):
     KIND: ClassVar = "free-space"
 
     total_bytes: int  #: number of bytes that all shares together need on a new host
-    #: parts of the software. Each has a percentage of ``total_bytes`` and a path that the installation creates.
+    #: parts of the software, each with a percentage of ``total_bytes`` and a path that the installation creates
     shares: tuple[Share, ...]
 
     def probes(self) -> tuple[Probe, ...]:
@@ -120,7 +118,6 @@ _INITRAMFS = " to write another initramfs (apt-get autoremove --purge removes un
 
 
 def _place(row: list[str]) -> _Place | None:
-    """Parse ``row``, fields of a line that ``sh/room.sh`` prints; ``None`` if invalid. Unknown free bytes become -1."""
     if len(row) != 9:
         return None
     free, inodes, free_inodes = (int(word) if _NUMBER.fullmatch(word) else 0 for word in row[6:])
@@ -131,7 +128,7 @@ def _place(row: list[str]) -> _Place | None:
 
 
 def _work(places: Mapping[str, _Place]) -> _Place | None:
-    """Work directory for installers that ``work.sh`` will probably choose, predicted from mount options."""
+    """Predict from mount options the work directory that ``work.sh`` will choose for installers."""
     able = [place for name in WORK_DIRS if (place := places.get(name)) and place.executes]
     return max(able, key=lambda place: min(place.free_bytes, WORK_BYTES), default=None)
 
@@ -166,5 +163,4 @@ def _in_the_way(place: _Place, part: str) -> tuple[str, str] | None:
 
 
 def _runs(directory: str) -> bool:
-    """Whether the directory is for programs or libraries, which noexec would make unusable."""
     return directory == _PACKAGES or not directory.startswith(("/var/", BOOT))

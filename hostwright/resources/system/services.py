@@ -59,10 +59,10 @@ class Service(Resource):
 class RestartedAfter(Resource):
     r"""A running unit was started after the last change of its files, so that it uses their current content.
 
-    Use it for units that read their files only at start. The plan includes the restart if ``inputs`` change the files
-    or if the files are newer than the start, so an interrupted run loses no restart. A stopped unit stays stopped. If a
-    restart disturbs the users of the unit, wrap the state in ``Disturbing``. When the role is removed, the unit is
-    restarted if Hostwright's part was removed from its files.
+    Use it for units that read their files only at start. The restart is planned if ``inputs`` change the files or if
+    the files are newer than the start. A stopped unit stays stopped. If a restart disturbs the users of the unit, wrap
+    the state in ``Disturbing``. When the role is removed, the unit is restarted if Hostwright's part was removed from
+    its files.
 
     >>> restarted = RestartedAfter("metrics.service", ("/etc/metrics.conf",))
     >>> print(plan_text(restarted, {"busctl": "/etc/metrics.conf\n"}))
@@ -96,11 +96,9 @@ class RestartedAfter(Resource):
         return Change(f"{what} of {self.unit}", older % names if newer else soon, want, (Step(script),))
 
     def removal(self) -> tuple[Resource, ...]:
-        """Restart the unit if Hostwright's keys were removed from its files after its start, by the mtime of the mark
-        ``changed(path)``.
+        """Restart the unit if Hostwright's keys were removed from its files after its start (``changed(path)``).
 
-        A file without a mark was changed by an administrator, who may have reasons not to restart the unit. If the
-        unit's own file is among ``files``, the unit is removed with the role and is not restarted.
+        If the unit's own file is among ``files``, the unit is not restarted, because it is removed with the role.
         """
         if f"/etc/systemd/system/{self.unit}" in self.files:
             return ()
@@ -129,8 +127,6 @@ def bus_path(unit: str) -> str:
 class Running(Condition):
     r"""A condition that holds while a unit is active, or is starting, stopping or reloading.
 
-    It does not hold for a failed or unknown unit.
-
     >>> running = Running("metrics.service")
     >>> running.holds(facts_for(Service("metrics.service"), {"systemctl show": "ActiveState=activating\n"}))
     True
@@ -148,7 +144,7 @@ class Running(Condition):
 
 @dataclass(frozen=True, slots=True)
 class Disturbing(Resource):
-    r"""The state ``resource`` is reached by a change that counts as disturbing running work if a condition holds.
+    r"""The change to the state ``resource`` counts as disturbing running work if a condition holds.
 
     A disturbing change waits until the host is idle, or until an operator allows it. When the role is removed, the
     removal of ``resource`` counts as disturbing too, but the restoration of a former state does not.

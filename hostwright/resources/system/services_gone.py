@@ -18,8 +18,8 @@ _RUNS = {"active", "activating", "reloading"}
 class ServiceGone(RemovalState):
     """A unit that Hostwright enabled or started is disabled or stopped again.
 
-    Without a record of its former state, a unit whose file is in ``/etc/systemd/system`` is disabled and stopped,
-    because Hostwright added it. A unit of a package is left unchanged.
+    Without a record of its former state, a unit in ``/etc/systemd/system`` is disabled and stopped, and a unit of a
+    package is left unchanged.
     """
 
     unit: str  #: name of the unit with the suffix (``chrony.service``)

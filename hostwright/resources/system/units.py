@@ -19,7 +19,7 @@ def parse_show(text: str) -> dict[str, str]:
 class UnitPass(Pass):
     """Combined probe for many units: their states, and whether they were started after their files changed.
 
-    An argument of a probe is ``UNIT``, or ``UNIT:PATH`` for one of the unit's files.
+    An argument is ``UNIT``, or ``UNIT:PATH`` for one of the unit's files.
     """
 
     def script(self, asked: Sequence[str]) -> str:
@@ -34,14 +34,12 @@ class UnitPass(Pass):
         return sh_file(__file__, "sh/units.sh", **values)
 
     def differing(self, word: str, /) -> str:
-        """Line in the output if the unit of ``word`` (``UNIT:PATH``) may have been started before its file changed."""
         unit, _, path = word.partition(":")
         return f"ask {unit}" if path else ""
 
     def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:
-        """Answer for each argument: for ``UNIT``, the properties of the unit.
-
-        For ``UNIT:PATH``, ``old`` (the files are old) if the unit was started after its files changed, else none.
+        """Return the properties for ``UNIT``; ``old`` for ``UNIT:PATH`` if the unit was started after the file
+        changed.
         """
         units, lines = tuple(_rows(asked)), text.splitlines()
         kept = [line for line in lines if line.startswith(("old ", "ask "))]

@@ -27,10 +27,9 @@ def resolve(
     """Return the packages for the words in ``wanted`` (``name`` or ``name=version``), and their dependencies.
 
     Each set of words is resolved separately, for a host without any package. Versions in ``before`` are used if the
-    archive still has them. A word that the archive does not know is omitted, unless ``before`` has the package.
-    ``folder`` is apt's working directory, which later calls reuse. ``repositories`` are package files that install a
-    repository on the host's disk. Words may name packages in it, and their other dependencies come from the archive.
-    Raises ``ArtifactError`` if apt cannot resolve the words.
+    archive still has them. A word that neither the archive nor ``before`` knows is omitted. ``folder`` is apt's working
+    directory. ``repositories`` are package files with repositories that words in ``wanted`` may come from. Raises
+    ``ArtifactError`` if apt cannot resolve the words.
     """
     with locked(folder):
         apt = PrivateApt(folder, distribution, archive)
@@ -62,10 +61,6 @@ def resolve(
 
 
 def _beyond(name: str, needs: Mapping[str, set[str]], theirs: set[str]) -> set[str]:
-    """Return the archive's packages on which ``name`` depends, directly or through packages in ``theirs``.
-
-    ``theirs`` are packages that come from a repository on a host's disk.
-    """
     return reached([name], lambda each: needs[each] if each in theirs else ()) - theirs
 
 
@@ -85,7 +80,6 @@ def _locked(row: Mapping[str, str], url: str, needs: set[str]) -> LockedDeb:
 
 
 def _needs(rows: Mapping[str, Mapping[str, str]]) -> dict[str, set[str]]:
-    """Return package in ``rows`` → its dependencies in ``rows``. Names that a package provides are resolved."""
     provided: dict[str, set[str]] = {}
     for name, row in rows.items():
         for word in (name, *_names(row.get("Provides", ""))):

@@ -27,9 +27,9 @@ _MOST_LIST_BYTES = 64 * 1024 * 1024
 
 
 def list_in(repository: Path) -> bytes:
-    """Return the package list in ``repository``, a package file that contains an apt repository.
+    """Return the package list in ``repository``, a package file with an apt repository.
 
-    Raises ``ArtifactError`` if it has none.
+    Raises ``ArtifactError`` if the file has none.
     """
     try:
         with subprocess.Popen(
@@ -63,7 +63,7 @@ CODENAMES = {
     "ubuntu-18.04": "bionic", "ubuntu-20.04": "focal", "ubuntu-22.04": "jammy", "ubuntu-24.04": "noble",
     "ubuntu-26.04": "resolute",
 }  # fmt: skip
-#: suffixes of a release's suites. ``/updates`` is the suffix of Debian's security suite before Debian 11.
+#: suffixes of a release's suites (``/updates`` for security before Debian 11)
 _POCKETS = ("", "-updates", "-security", "/updates")
 _COMPONENTS = {
     "debian": {"main", "contrib", "non-free", "non-free-firmware"},
@@ -82,10 +82,7 @@ _EXPLAINED = 3  #: maximum number of lines from apt's output in an error text
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """A release of a distribution, such as ``debian``, ``12``, ``bookworm``.
-
-    The fields are ID, VERSION_ID and VERSION_CODENAME in ``/etc/os-release``.
-    """
+    """A release of a distribution: ID, VERSION_ID and VERSION_CODENAME in ``/etc/os-release``."""
 
     identity: str
     version: str
@@ -100,7 +97,7 @@ class AptArchive:
     """The distribution's archive to use: apt sources and signing keys.
 
     ``sources`` is a file with apt sources, by default this machine's. ``keyring`` is a file with keys, by default from
-    the distribution's keyring package on this machine. ``components`` are used in addition to those in the sources.
+    the distribution's keyring package. ``components`` are used in addition to those in the sources.
     """
 
     sources: Path | None = None
@@ -125,13 +122,13 @@ class PrivateApt:
 
     @property
     def local(self) -> str:
-        """The prefix of package addresses in ``repositories`` (see ``prepare``); others come from the archive."""
+        """The prefix of the addresses of packages that come from ``repositories`` instead of the archive."""
         return f"file://{self._folder}/local/"
 
     def prepare(self, before: LockedPackages, repositories: Sequence[Path]) -> None:
         """Fetch the archive's package lists, and make apt prefer the versions in ``before``.
 
-        Packages in ``repositories`` (package files that contain a repository) become available, too.
+        ``repositories`` are package files that contain further packages.
         """
         for name in ("lists/partial", "cache/archives/partial", "named"):
             (self._folder / name).mkdir(parents=True, exist_ok=True)
@@ -155,10 +152,6 @@ class PrivateApt:
             raise ArtifactError(f"the package lists of {self._of} could not be fetched ({text}); {_ONLINE}")
 
     def _unpacked(self, repository: Path) -> Path:
-        """Return a directory with the package list in ``repository``, extracted if needed.
-
-        The directory's name is the checksum of the repository's file.
-        """
         place = self._folder / "local" / repository.parent.name
         if not (place / "Packages").is_file():
             place.mkdir(parents=True, exist_ok=True)
@@ -175,11 +168,6 @@ class PrivateApt:
         return keyring.absolute()
 
     def _repositories(self) -> Mapping[tuple[str, str], set[str]]:
-        """Return address and suite of each repository in the archive → the components to use.
-
-        If this machine has another release of the distribution, the addresses in its apt sources are used with the
-        suites of the wanted release.
-        """
         found = list(self._targets(self._of.codename))
         mine = platform.freedesktop_os_release() if self._archive.sources is None else {}
         if not found and mine.get("ID") == self._of.identity and mine.get("VERSION_CODENAME"):
@@ -197,7 +185,6 @@ class PrivateApt:
         return repositories
 
     def _targets(self, codename: str) -> Iterator[tuple[str, str, str]]:
-        """Yield address, suite without ``codename``, and component of each apt source for the release ``codename``."""
         options: list[str] = []
         if named := self._archive.sources:
             shutil.rmtree(self._folder / "named")
@@ -218,9 +205,7 @@ class PrivateApt:
                 yield uri, pocket, component
 
     def known(self, words: Iterable[str]) -> frozenset[str]:
-        """Return those of ``words`` (``name`` or ``name=version``) for which the archive or a repository
-        has a package.
-        """
+        """Return those of ``words`` (``name`` or ``name=version``) that the archive or a repository has."""
         chosen = sorted(words)
         shown = {(stanza["Package"], stanza["Version"]) for stanza in self._show(chosen)}
         names = {name for name, _ in shown}
@@ -230,10 +215,7 @@ class PrivateApt:
         )
 
     def resolve(self, words: Sequence[str]) -> Iterator[tuple[str, str, str]]:
-        """Yield name, version and address of each package that ``apt-get install`` installs for ``words``.
-
-        The packages are those for a host without any package.
-        """
+        """Yield name, version and address of each package that a host without any package needs for ``words``."""
         done = self._run("apt-get", "-q", "--print-uris", "install", *words)
         if done.returncode != 0:
             kept = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
@@ -252,10 +234,7 @@ class PrivateApt:
                 yield parts[0], parts[1].replace("%3a", ":"), self._address(uri)
 
     def _address(self, uri: str) -> str:
-        """Return ``uri`` as an address that programs other than apt can fetch.
-
-        Raises ``ArtifactError`` for an unsupported scheme.
-        """
+        """Raises ``ArtifactError`` if only apt can fetch from an address of this scheme."""
         scheme, _, rest = uri.partition(":")
         if scheme in {"http", "https"}:
             return uri
@@ -302,7 +281,6 @@ def _program(command: Sequence[str], **settings: str) -> subprocess.CompletedPro
 
 
 def _settings(folder: Path) -> str:
-    """Return apt's settings: paths in ``folder``, no settings of this machine, and no installed packages."""
     values = {
         "Dir::Etc::Main": "/dev/null",
         "Dir::Etc::Parts": "/dev/null",
@@ -332,7 +310,6 @@ def _settings(folder: Path) -> str:
 
 
 def _reached() -> Iterator[str]:
-    """Yield this machine's apt settings for access to archives: proxies, timeouts, and the credentials file."""
     for line in _program(["apt-config", "dump"]).stdout.splitlines():
         if line.startswith((*_TAKEN, "Dir::Etc::netrc", "Dir::Etc::netrcparts")):
             name, _, value = line.partition(" ")

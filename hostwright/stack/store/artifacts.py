@@ -56,7 +56,7 @@ class AnyArtifact(Protocol):
 
     @property
     def stand_in(self) -> bool | str:
-        """Whether the file replaces the vendor's file; may be a text that describes the replacement."""
+        """Whether the file replaces the vendor's file; may be a text about the replacement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +75,7 @@ class _LockFile:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """The files of stacks below ``root``. ``lock_dirs`` are the directories of stacks and of their lock files.
-
-    A lock file is next to its stack, or in the first directory if none has the stack.
-    """
+    """The files of stacks below ``root``. ``lock_dirs`` are the directories of stacks and of their lock files."""
 
     root: Path
     lock_dirs: tuple[Path, ...] = ()
@@ -87,7 +84,7 @@ class Store:
     def default(cls, lock_dirs: tuple[Path, ...] = ()) -> Store:
         """Return the store in ``$HOSTWRIGHT_ARTIFACTS``, else in the user's cache directory.
 
-        If the user has no home directory (as for cron in a container), the store is in the state directory.
+        For a user without a home directory, the store is in the state directory.
         """
         if named := os.environ.get(STORE_VARIABLE):
             return cls(expanded(named), lock_dirs)
@@ -98,7 +95,7 @@ class Store:
         return cls(cache / "artifacts", lock_dirs)
 
     def path(self, sha256: str, file: str) -> Path:
-        """Return the path in the store of ``file`` with the checksum ``sha256``, whether it exists or not."""
+        """Return the path in the store of ``file`` with the checksum ``sha256``."""
         return self.root / sha256[:2] / sha256 / file
 
     def locate(self, artifact: AnyArtifact) -> Path:
@@ -132,12 +129,14 @@ class Store:
             return 0
 
     def lock_file(self, stack: str) -> Path:
-        """Return the path of the lock file for ``stack``, next to the stack file."""
+        """Return the path of the lock file for ``stack``: next to the stack file, else in the first of
+        ``lock_dirs``.
+        """
         beside = (folder for folder in self.lock_dirs if (folder / f"{stack}.yml").exists())
         return next(beside, self.lock_dirs[0]) / f"{stack}.lock.yml"
 
     def pinned(self, stack: Stack) -> Stack:
-        """Return ``stack`` with the checksums and sizes that its lock file pins, for artifacts without a checksum.
+        """Return ``stack`` with the checksums and sizes in its lock file, for artifacts without a checksum.
 
         Raises ``InputError`` if the lock file is damaged.
         """
@@ -164,7 +163,7 @@ def read_pins(path: Path) -> dict[str, Pin]:
 
 
 def damaged(lock: Path, why: str) -> InputError:
-    """Return the error for the lock file ``lock``, which cannot be parsed for the reason ``why``."""
+    """Return the error for the lock file ``lock`` that cannot be parsed for the reason ``why``."""
     return InputError(
         f"this lock file is damaged ({why}); restore it from version control, or delete it and run {Command('mirror')}",
         str(lock),
@@ -179,9 +178,7 @@ def _why(error: Exception) -> str:
 
 
 def write_pin(path: Path, name: str, pin: Pin) -> None:
-    """Add ``pin`` of the artifact ``name`` to the lock file ``path``, atomically. Raises ``ArtifactError`` if that
-    fails.
-    """
+    """Add the ``pin`` of the artifact ``name`` to the lock file ``path``. Raises ``ArtifactError`` on failure."""
     try:
         with locked(path.parent):
             pins = {**read_pins(path), name: pin}
@@ -202,7 +199,7 @@ def settle(temporary: Path, final: Path) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Lock ``folder`` against other processes of Hostwright while the block runs. A missing folder is created."""
+    """Lock ``folder`` against other processes of Hostwright during the context. A missing folder is created."""
     descriptor = _lock(folder)
     try:
         yield
@@ -211,7 +208,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def _lock(folder: Path) -> int:
-    """Lock ``folder``, and return its descriptor. Create it again if the last holder of the lock has removed it."""
+    """Lock ``folder``, and create it again if the last holder of the lock has removed it."""
     from filelock import lock_descriptor
 
     while True:
@@ -232,7 +229,7 @@ def sha256_of(path: Path) -> str:
 
 
 def stand_ins_line(files: Iterable[str]) -> str:
-    """Return a warning with the number and texts of stand-in files, so that a lab is not mistaken for real hosts."""
+    """Return a warning with the number and texts of files that replace files of the vendor."""
     unique = sorted({*files})
     texts = dict.fromkeys(found[1] for file in unique if (found := re.search(r" \((.*)\)$", file)))
     line = f"lab stack: {count(len(unique), 'stand-in file')}, not the vendor's own: see docs/lab.md"

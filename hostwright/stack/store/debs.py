@@ -54,7 +54,7 @@ class LockedDeb:
     needs: tuple[Name, ...] = ()
 
     def as_file(self, distribution: str) -> MirroredDeb:
-        """Return the package as an artifact for hosts with this distribution, which the artifact's name includes."""
+        """Return the package as an artifact for hosts with this distribution."""
         name = f"{distribution}-{self.package}-{self.version}".lower()
         return MirroredDeb(
             name=name.replace(":", "-").replace("~", "-"),
@@ -77,9 +77,7 @@ class LockedPackages:
     others: Mapping[Name, tuple[Name, ...]] = field(default_factory=dict)
 
     def lacking(self, words: Iterable[str]) -> tuple[str, ...]:
-        """Return those of ``words`` (``name`` or ``name=version``) whose package is in neither ``packages`` nor
-        ``others``.
-        """
+        """Return those of ``words`` (``name`` or ``name=version``) that are in neither ``packages`` nor ``others``."""
         versions = {deb.package: deb.version for deb in self.packages}
 
         def is_here(word: str) -> bool:
@@ -90,7 +88,7 @@ class LockedPackages:
 
 
 def reached(names: Iterable[str], needs: Callable[[str], Iterable[str]]) -> set[str]:
-    """Return ``names``, and the names of all their direct and indirect dependencies. ``needs`` returns direct ones.
+    """Return ``names`` with all their direct and indirect dependencies. ``needs`` returns direct dependencies.
 
     >>> sorted(reached(["dkms"], {"dkms": ["make"], "make": ["libc6"], "libc6": ["dkms"], "gcc": []}.__getitem__))
     ['dkms', 'libc6', 'make']
@@ -173,16 +171,11 @@ class PackageMirror:
         return tuple(deb for debs in self.distributions.values() for deb in debs.values())
 
     def lacking(self, distribution: str, words: Iterable[str]) -> tuple[str, ...]:
-        """Return those of ``words`` (``name`` or ``name=version``) for which the mirror has no package of
-        ``distribution``.
-        """
+        """Return those of ``words`` (``name`` or ``name=version``) that the mirror lacks for ``distribution``."""
         return self.locked.get(distribution, LockedPackages()).lacking(words)
 
     def needed_by_others(self, distribution: str, names: Iterable[str]) -> tuple[str, ...]:
-        """Return the packages of ``distribution`` that the packages ``names`` need.
-
-        These ``names`` are packages in repositories on a host's disk.
-        """
+        """Return the packages of ``distribution`` that ``names``, packages in repositories on a host's disk, need."""
         others = self.locked.get(distribution, LockedPackages()).others
         return tuple(dict.fromkeys(need for name in names for need in others.get(name, ())))
 
@@ -191,8 +184,7 @@ class PackageMirror:
     ) -> tuple[MirroredDeb, ...]:
         """Return the files of the packages ``names`` and of all their dependencies, except packages in ``installed``.
 
-        ``installed`` has pairs of name and version. A package installed with another version is included, because apt
-        may have to change its version.
+        ``installed`` has pairs of name and version, so a package with another version is included.
         """
         debs = self.distributions.get(distribution, {})
 

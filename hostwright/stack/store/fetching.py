@@ -35,10 +35,9 @@ class _Again(Exception):
 
 
 class Unreached(ArtifactError):
-    """Error: no connection to a server or its proxy. Further downloads from this server will probably also fail.
+    """Error: no connection to a server or its proxy, so that further downloads will probably also fail.
 
-    ``who`` is the server or the proxy, ``why`` the reason, ``cure`` the check that the operator should make on this
-    machine.
+    ``who`` is the server or the proxy, ``why`` the reason, ``cure`` the check for the operator to make.
     """
 
     def __init__(self, who: str, why: str, cure: str):
@@ -47,7 +46,7 @@ class Unreached(ArtifactError):
 
 
 def make_session() -> requests.Session:
-    """Return an HTTP session that retries requests to busy servers, with proxies and CA certificates as for curl."""
+    """Return an HTTP session that retries requests to busy servers; proxies and CA certificates are as for curl."""
     import requests
     from requests.adapters import HTTPAdapter
     from urllib3.util import Retry
@@ -67,9 +66,9 @@ def make_session() -> requests.Session:
 
 
 def fetch(session: requests.Session, url: str, part: Path, *, size: int | None, checked: bool, tell: Tell) -> None:
-    """Download ``url`` into the file ``part``, or resume an interrupted download at the file's end.
+    """Download ``url`` into the file ``part``, or resume an interrupted download.
 
-    ``checked`` means that the caller verifies a checksum afterwards. Otherwise a download is resumed only if the server
+    With ``checked``, the caller verifies a checksum afterwards; otherwise a download is resumed only if the server
     confirms that its file is unchanged. Raises ``ArtifactError`` if the download fails.
     """
     scheme = urlsplit(url).scheme
@@ -124,15 +123,10 @@ def _attempt(session: requests.Session, url: str, part: Path, *, size: int | Non
 
 
 def _complete(response: requests.Response, start: int) -> bool:
-    """Return whether the server reports that the ``start`` bytes on this machine are already the whole file."""
     return response.status_code == 416 and response.headers.get("Content-Range") == f"bytes */{start}"
 
 
 def _begin(response: requests.Response, url: str, part: Path, start: int, size: int | None) -> tuple[int, int | None]:
-    """Return the offset of the response's body in the file, and the length of the file.
-
-    Raises an error if the response cannot be the requested file.
-    """
     if response.status_code == 416:
         part.unlink(missing_ok=True)
         raise _Again("the partial download is longer than the file")
@@ -187,7 +181,6 @@ def _validator(part: Path) -> Path:
 
 
 def _identity(response: requests.Response) -> str:
-    """Return the ETag or modification date of the file in ``response``; empty if it has neither."""
     tag = response.headers.get("ETag", "")
     return tag if tag and not tag.startswith("W/") else response.headers.get("Last-Modified", "")
 
@@ -227,13 +220,12 @@ def _reason(error: Exception) -> str:
 
 
 def _innermost(error: BaseException) -> BaseException:
-    """Return the first cause of ``error``: requests wraps urllib3's error, which wraps the socket's error."""
     while error.__cause__ is not None or error.__context__ is not None:
         error = error.__cause__ or error.__context__ or error
     return error
 
 
 def discard(part: Path) -> None:
-    """Remove the file ``part`` of a download, and the file next to it with the server's ETag or date."""
+    """Remove the file ``part`` of a download, and its file with the server's ETag or date."""
     part.unlink(missing_ok=True)
     _validator(part).unlink(missing_ok=True)

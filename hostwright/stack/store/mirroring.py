@@ -44,7 +44,7 @@ _INCOMING = "incoming"  #: folder in the store for files whose download is incom
 
 @runtime_checkable
 class BroughtFile(Protocol):
-    """An artifact without an address, whose method ``bring`` fetches it."""
+    """An artifact without an address, fetched by its method ``bring``."""
 
     def bring(self, folder: Path, /) -> Path:
         """Fetch the file into the empty directory ``folder``; return its path. Raises ``ArtifactError`` on failure."""
@@ -62,7 +62,7 @@ class TransferProgress(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Mirrored:
-    """A file in the store, and its origin. ``pinned`` is whether this run pinned the file's checksum."""
+    """A file in the store, and its origin. ``pinned`` is whether this run pinned its checksum."""
 
     name: str
     file: str
@@ -84,8 +84,8 @@ def mirror(
 ) -> list[Mirrored]:
     """Put the files of ``artifacts`` into the store: verify existing files, then search ``source``, then try URLs.
 
-    ``lock`` is the stack's lock file. Raises one ``ArtifactError`` with all failures after all other files are fetched,
-    or at once if the store's directory is unusable.
+    ``lock`` is the stack's lock file. Raises one ``ArtifactError`` with all failures at the end, or at once if the
+    store's directory is unusable.
     """
     _require_writable(store.root / _INCOMING)
     run = _Run(store, lock, source, progress)
@@ -140,7 +140,6 @@ class _Run:
         self._silent: dict[str, Unreached] = {}  #: server → error of the first failed connection to this server
 
     def obtain(self, artifact: AnyArtifact) -> Mirrored:
-        """Put one file into the store, locked against other processes, and pin its checksum if needed."""
         pinned = self._pinned(artifact, read_pins(self._lock))
         new = artifact.sha256 is None and pinned is None
         if new and self._source:
@@ -192,7 +191,6 @@ class _Run:
         return False
 
     def _take(self, artifact: AnyArtifact, own: Path, part: Path) -> None:
-        """Create the file ``part`` as a hard link to the user's file ``own``, or as a copy on another file system."""
         discard(part)
         size = own.stat().st_size
         self._progress.show(artifact.file, 0, size)
@@ -239,7 +237,9 @@ class _Run:
 
     @contextmanager
     def _asked(self, server: str) -> Iterator[None]:
-        """Raise the earlier error if ``server`` was unreachable before, because another attempt would wait as long."""
+        """Raise the earlier error of ``server`` if it was unreachable before, because another attempt would wait as
+        long.
+        """
         if server in self._silent:
             raise self._silent[server]
         try:
@@ -249,7 +249,7 @@ class _Run:
             raise
 
     def _check(self, artifact: AnyArtifact, wanted: str | None, part: Path, origin: str) -> str:
-        """Return the checksum of the file ``part``. For a wrong file, remove it and raise ``ArtifactError``."""
+        """Return the checksum of ``part``. If it is wrong, remove the file and raise ``ArtifactError``."""
         size = part.stat().st_size
         if artifact.size is not None and size != artifact.size:
             discard(part)

@@ -20,24 +20,23 @@ class FileSource(Protocol):
     """A local directory with files of stacks, used before downloads."""
 
     def find(self, artifact: AnyArtifact, wanted: str | None, /) -> Path | None:
-        """Return the path of the artifact's file, with the sha256 ``wanted`` if known; ``None`` if it must be
-        downloaded.
+        """Return the path of the artifact's file with the sha256 ``wanted`` if known; ``None`` to download it.
 
         Raises ``ArtifactError`` if the file is missing and must not be downloaded.
         """
 
     def pins(self, lock: str, /) -> Mapping[str, Pin]:
-        """Return the exported pins (artifact → pin) for the stack whose lock file has the name ``lock``."""
+        """Return the exported pins (artifact → pin) in the lock file with the name ``lock``."""
 
     def packages(self, lock: str, /) -> Path | None:
-        """Return the path of the exported lock file of packages ``lock``; ``None`` if packages are resolved on this
+        """Return the path of the exported lock file of packages ``lock``; ``None`` to resolve packages on this
         machine.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class OwnFiles:
-    """A directory with files of the user, found by name. Raises ``InputError`` if the path is not a directory."""
+    """A directory with files of the user, found by name. Raises ``InputError`` for a path that is not a directory."""
 
     folder: Path
 
@@ -46,10 +45,9 @@ class OwnFiles:
             raise InputError(f"'{self.folder}' is not a directory; give a directory with files", "--from")
 
     def find(self, artifact: AnyArtifact, wanted: str | None, /) -> Path | None:
-        """Return a file with the artifact's name in the directory or a subdirectory, else one with its size and
-        checksum.
+        """Return a file with the artifact's name in the directory or below, else one with its size and checksum.
 
-        The search by checksum finds package files, for which apt and the archive use different names.
+        The search by checksum finds package files with another name.
         """
         direct = self.folder / artifact.file
         if direct.is_file():
@@ -89,7 +87,7 @@ class Exported:
             )
 
     def find(self, artifact: AnyArtifact, wanted: str | None, /) -> Path | None:
-        """Return the path of the file with the checksum ``wanted``. Raises ``ArtifactError`` if the export lacks it."""
+        """Return the path of the file with the checksum ``wanted``. Raises ``ArtifactError`` if it is missing."""
         path = Store(self.folder).path(wanted, artifact.file) if wanted else None
         if path is None or not path.is_file():
             which = f" with the sha256 {wanted}" if wanted else ""

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.serialization import SSHCertificate
 
 SUFFIX = "-cert-v01@openssh.com"
-#: key type → number of fields in a public key. Other key types (ecdsa) have two fields.
+#: key type → number of fields in a public key; other key types (ecdsa) have two
 _KEY_FIELDS = {"ssh-ed25519": 1, "ssh-rsa": 2}
 
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """A certificate that a server presented, and whose signature is valid; ``key`` is the host's key."""
+    """A certificate with a valid signature that a server presented. ``key`` is the host's key."""
 
     blob: bytes
     key: HostKey
@@ -38,7 +38,7 @@ class Certificate:
         return f"{self.key.key_type}{SUFFIX} {base64.b64encode(self.blob).decode()}"
 
     def unfit(self, principal: str, algorithms: Collection[str], now_s: float) -> str:
-        """Return the reason why the certificate is not valid for the host ``principal``; empty if it is valid."""
+        """Return the reason against the certificate for the host ``principal``; empty if it is valid."""
         return next(self._faults(principal, algorithms, now_s), "")
 
     def _faults(self, principal: str, algorithms: Collection[str], now_s: float) -> Iterator[str]:
@@ -62,7 +62,7 @@ def read(blob: bytes) -> Certificate:
     """Parse and verify ``blob``, a certificate in the wire format.
 
     Raises ``ValueError`` if the certificate is damaged, its signature is wrong, or the kind of signature is not
-    supported, such as a signature by a security token.
+    supported.
     """
     from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import SSHCertificate, SSHCertificateType
@@ -91,7 +91,7 @@ def read(blob: bytes) -> Certificate:
 
 
 def plain(blob: bytes) -> bytes:
-    """Return the host's key in ``blob``, a certificate in the wire format; empty if the certificate is damaged."""
+    """Return the host's key in the certificate ``blob`` (wire format); empty if the certificate is damaged."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import SSHCertificate
     from cryptography.hazmat.primitives.serialization import load_ssh_public_identity as load

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 
 T = TypeVar("T")
 
-#: number of bytes in the salt of a hashed host name. OpenSSH ignores salts of other lengths.
+#: number of bytes in the salt of a hashed host name; OpenSSH ignores other salts
 _SALT_BYTES = 20
 _BLOCK_BYTES = 64  #: block size of SHA-1 in bytes
 _INNER, _OUTER = (bytes(byte ^ pad for byte in range(256)) for pad in (0x36, 0x5C))
@@ -22,8 +22,7 @@ _sha1 = hashlib.sha1
 class HashedName(NamedTuple):
     """A hashed host name in ``known_hosts``.
 
-    ``inner`` and ``outer`` are the first blocks of the two hashes in HMAC, made from the salt. Keeping them halves the
-    time of a comparison.
+    ``inner`` and ``outer`` are the first blocks of the two hashes in HMAC, stored to halve the time of a comparison.
     """
 
     inner: bytes
@@ -32,7 +31,7 @@ class HashedName(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> HashedName | None:
-        """Parse ``text``, a hashed name in ``known_hosts``; ``None`` if OpenSSH would write it differently."""
+        """Parse ``text``, a hashed name in ``known_hosts``; ``None`` if it is not in OpenSSH's form."""
         try:
             salt, digest = (binascii.a2b_base64(part) for part in text.split("|")[2:])
         except ValueError:
@@ -44,10 +43,7 @@ class HashedName(NamedTuple):
 
 
 def named(name: str, lines: Iterable[tuple[HashedName, T]]) -> tuple[T, ...]:
-    """Return the values of ``lines`` whose hashed name is the hash of ``name``.
-
-    For speed, the loop calls only hash functions.
-    """
+    """Return the values of those ``lines`` with the hash of ``name``."""
     sha1, data, found = _sha1, name.encode(), list[T]()
     for (inner, outer, digest), line in lines:
         if sha1(outer + sha1(inner + data).digest()).digest() == digest:

@@ -55,14 +55,14 @@ class KnownHost:
 
     @property
     def blob(self) -> bytes:
-        """The key's bytes; empty for a damaged line, so that the bytes differ from those of every key."""
+        """The key's bytes; empty for a damaged line."""
         try:
             return base64.b64decode(self.encoded.translate(_IGNORED), validate=True)
         except (binascii.Error, ValueError):
             return b""
 
     def is_for(self, blob: bytes) -> bool:
-        """Whether the line has the key ``blob``, and names the type of this key. OpenSSH checks both too."""
+        """Whether the line has the key ``blob``, and names the type of this key."""
         return self.blob == blob and _type_of(blob) == _PLAIN_TYPES.get(self.key_type, self.key_type)
 
     @property
@@ -73,15 +73,14 @@ class KnownHost:
 
     @property
     def fingerprint(self) -> str:
-        """The key's fingerprint; for a damaged line, the fingerprint of an empty key."""
+        """The key's fingerprint, or that of an empty key for a damaged line."""
         return fingerprint(self.blob)
 
 
 class HostKeyMismatch(Unreachable):
     """The host presented a key that differs from the recorded one; the message contains both fingerprints.
 
-    ``offered`` is the presented key, or ``None`` if a jump host presented it. ``known`` are the lines with recorded
-    keys.
+    ``offered`` is the presented key, or ``None`` for a jump host. ``known`` are the lines with recorded keys.
     """
 
     def __init__(
@@ -103,7 +102,7 @@ class HostKeyMismatch(Unreachable):
 class KnownHosts:
     """The lines of one ``known_hosts`` file, in separate indexes for plain names, patterns and hashed names.
 
-    ``found`` caches the lines whose hashed name matches, because a search computes one HMAC per line.
+    ``found`` caches the lines with a matching hashed name.
     """
 
     plain: dict[str, list[KnownHost]] = field(default_factory=dict)
@@ -157,9 +156,8 @@ def _entry(path: Path, number: int, line: str) -> KnownHost | None:
 
 
 def _matches(patterns: str, name: str) -> bool:
-    """Return whether one of ``patterns`` (separated by commas, with ``*`` and ``?``) matches ``name``.
-
-    A matching ``!pattern`` excludes the name.
+    """Return whether one of the comma-separated ``patterns`` matches ``name``. A matching ``!pattern`` excludes the
+    name.
     """
     matched = False
     for pattern in patterns.split(","):
@@ -180,9 +178,9 @@ def entry_name(host: str, port: int) -> str:
 class Known:
     """The ``known_hosts`` lines about one server.
 
-    ``portless`` are lines for the server's name without the port. As in OpenSSH, a server with a key from these lines
-    is accepted. A server with a different key counts as unknown, not as changed. ``others`` are lines of further files,
-    from which only revoked keys count.
+    ``portless`` are lines for the server's name without the port. As in OpenSSH, a key from these lines is accepted,
+    and a server with a different key counts as unknown, not as changed. ``others`` are lines of further files, of which
+    only revoked keys count.
     """
 
     name: str
@@ -192,10 +190,7 @@ class Known:
 
     @property
     def key_types(self) -> tuple[str, ...]:
-        """The types of the known keys, to prefer in the key exchange.
-
-        Otherwise the server may present an unknown key of another type.
-        """
+        """The types of the known keys, to prefer in the key exchange."""
         return tuple(dict.fromkeys(entry.key_type for entry in self.entries if not entry.marker and entry.whole))
 
     def expected(self, key_type: str) -> KnownHost | None:
@@ -214,32 +209,28 @@ def has(entries: Iterable[KnownHost], blob: bytes, marker: str = "") -> bool:
 
 
 def contradicting(entries: Iterable[KnownHost], key_type: str) -> KnownHost | None:
-    """Return the first of ``entries`` with a valid key, preferably of type ``key_type``.
-
-    Call this only if no line has the key that the server presented.
-    """
+    """Return the first of ``entries`` with a valid key, preferably of type ``key_type``."""
     keys = [entry for entry in entries if not entry.marker and entry.whole]
     return next((entry for entry in keys if entry.key_type == key_type), keys[0] if keys else None)
 
 
 def revokes(entry: KnownHost, blobs: Iterable[bytes]) -> bool:
-    """Return whether ``entry``, a ``@revoked`` line, revokes one of the keys ``blobs``.
-
-    A certificate in the line stands for its key.
+    """Return whether the ``@revoked`` line ``entry`` revokes one of the keys ``blobs``; a certificate stands for its
+    key.
     """
     blob = certificates.plain(entry.blob) if "-cert-" in entry.key_type else entry.blob
     return blob in blobs
 
 
 def find(host: str, port: int, paths: Iterable[Path], files: FileCache[KnownHosts]) -> Known:
-    """Return the lines about the server at ``host`` and ``port`` in the files ``paths``. Missing files are ignored."""
+    """Return the lines about the server at ``host`` and ``port`` in the existing files among ``paths``."""
     return look_up(entry_name(host, port), "" if port == SSH_PORT else host.lower(), paths, files)
 
 
 def look_up(
     name: str, portless: str, paths: Iterable[Path], files: FileCache[KnownHosts], others: Iterable[Path] = ()
 ) -> Known:
-    """Return the lines about a server in ``known_hosts`` files: for ``name``, and for ``portless``, without a port.
+    """Return the lines about a server for ``name``, and for ``portless``, the name without a port.
 
     Missing files are ignored.
     """
@@ -285,9 +276,8 @@ def _is_still(path: Path, file: BinaryIO) -> bool:
 def remember(path: Path, name: str, key_type: str, blob: bytes, *, hashed: bool = False) -> KnownHost | None:
     """Append a server's key to the ``known_hosts`` file ``path``, unless the file already has the key.
 
-    A missing file is created with mode 0600. If the file has a different key of the server ``name``, which another
-    process recorded meanwhile, write nothing and return the line with that key. Raises ``OSError`` if the file cannot
-    be changed.
+    If the file has a different key of the server ``name``, write nothing and return the line with that key. A missing
+    file is created with mode 0600. Raises ``OSError`` if the file cannot be changed.
     """
     with locked(path) as file:
         content = file.read()

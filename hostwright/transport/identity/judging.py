@@ -35,10 +35,9 @@ _REVOKED = 1  #: exit status of ``ssh-keygen -Q`` for a revoked key
 
 
 def revoking(paths: Iterable[Path], key: HostKey, certificate: Certificate | None) -> Path | None:
-    """Return the first of the files ``paths`` that revokes the key, the certificate or the certificate's authority.
+    """Return the first of the files ``paths`` that revokes the key, the certificate or its authority.
 
-    Raises ``OSError`` for a file that cannot be read, and ``ValueError`` for a file that cannot be parsed, because such
-    a file might revoke the key.
+    Raises ``OSError`` for a file that cannot be read, and ``ValueError`` for one that cannot be parsed.
     """
     return next((path for path in paths if _revokes(path, key, certificate)), None)
 
@@ -52,7 +51,6 @@ def _revokes(path: Path, key: HostKey, certificate: Certificate | None) -> bool:
 
 
 def _blob(line: bytes) -> bytes:
-    """Return the key in ``line`` (``type base64 comment``), in the wire format; empty if the line has no key."""
     fields = line.split(None, 2)
     try:
         return base64.b64decode(fields[1], validate=True) if len(fields) > 1 else b""
@@ -61,7 +59,6 @@ def _blob(line: bytes) -> bytes:
 
 
 def _in_krl(path: Path, line: str) -> bool:
-    """Return whether ``path``, a key revocation list (KRL) of OpenSSH, revokes the key or certificate in ``line``."""
     with tempfile.NamedTemporaryFile("w", suffix=".pub") as file:
         file.write(f"{line}\n")
         file.flush()
@@ -88,7 +85,7 @@ def _in_krl(path: Path, line: str) -> bool:
 
 @dataclass(slots=True)
 class Judgement:
-    """The verification of the key that one server presented. ``reasons`` explain why its certificate was rejected."""
+    """The verification of the key that one server presented. ``reasons`` explain why a certificate was rejected."""
 
     host: str
     endpoint: Endpoint
@@ -106,8 +103,8 @@ class Judgement:
     def accepted(self) -> bool:
         """Return whether the presented key is known or certified; ``False`` for a new key.
 
-        Raises ``HostKeyMismatch`` if the key is revoked or differs from the recorded key, and ``Unreachable`` if the
-        key cannot be verified.
+        Raises ``HostKeyMismatch`` if the key is revoked or differs from the recorded key, and ``Unreachable`` if it
+        cannot be verified.
         """
         self._refuse_listed()
         self._refuse_short()
@@ -117,11 +114,6 @@ class Judgement:
     def _judged(
         self, levels: Sequence[Sequence[KnownHost]], certificate: Certificate | None, *, top: bool = False
     ) -> bool:
-        """Return whether the ``known_hosts`` lines in ``levels`` accept the key or ``certificate``.
-
-        The first level has the lines for the name with the port. If these have no key of the host, the second level is
-        used, with the lines for the name without the port.
-        """
         entries, *portless = levels
         self._refuse_revoked((*entries, *(self.known.others if top else ())))
         if certificate:

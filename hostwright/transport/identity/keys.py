@@ -11,7 +11,7 @@ from hostwright.common.secret import Secret
 
 #: key types that sshd uses and paramiko can verify
 KEY_TYPES = ("ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa")
-#: maximum number of characters of a line with a key. A line with a 16384-bit RSA key has 2,750.
+#: maximum number of characters of a line with a key (a 16384-bit RSA key has 2,750)
 LINE_CHARACTERS = 8192
 _DSA = "ssh-dss"  #: obsolete key type, which sshd has not offered by default since OpenSSH 7.0
 _CLOUD_INIT = ("-----BEGIN SSH HOST KEY KEYS-----", "-----END SSH HOST KEY KEYS-----")
@@ -68,9 +68,8 @@ class HostKey:
 def parse_many(text: str) -> tuple[HostKey, ...]:
     """Parse the keys of many lines; return each key once, in order.
 
-    A line has the form of a ``.pub`` file, or begins with host names as in ``known_hosts`` and in the output of
-    ``ssh-keyscan``. Empty lines, comments, DSA keys and the lines that cloud-init prints around keys are ignored.
-    Raises ``ValueError`` with the line number for any other line, including ``@revoked`` lines.
+    A line has the form of a ``.pub`` file or of ``known_hosts``. Empty lines, comments, DSA keys and the lines that
+    cloud-init prints around keys are ignored. Raises ``ValueError`` with the line number for any other line.
     """
     keys: dict[HostKey, None] = {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -111,7 +110,7 @@ class KeyPair:
 
 
 def generate() -> KeyPair:
-    """Generate an ed25519 host key without a passphrase, in the format of sshd."""
+    """Generate an ed25519 host key without a passphrase."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 

@@ -13,10 +13,10 @@ from hostwright.transport.options import Options
 
 
 def scan_key(target: Target, options: Options) -> HostKey:
-    """Return the key that the host's server presents, and proves to hold by a key exchange. The key is not verified.
+    """Return the key that the host's server proves to hold by a key exchange. The key is not verified.
 
     If the server has several keys, this is the key that a session would receive. Raises ``Unreachable`` if the
-    connection fails, at the latest after the connect timeout (``HostKeyMismatch`` for the key of a jump host).
+    connection fails within the connect timeout (``HostKeyMismatch`` for the key of a jump host).
     """
     opening = Opening(target, options)
     with opening.way() as (via, _):

@@ -20,7 +20,7 @@ _UNFIT = re.compile(r"[\s,*?!|#\"]|^@")  #: characters that have a special meani
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """The new content of a ``known_hosts`` file, and the lines that were removed from the file (``gone``).
+    """The new content of a ``known_hosts`` file, and the lines that were removed from it (``gone``).
 
     ``in_the_way`` are lines with a different key that match many hosts, so they cannot be changed for one host.
     """
@@ -36,7 +36,7 @@ def fits(name: str) -> bool:
 
 
 def contradicting(path: Path, content: bytes, name: str, keys: Collection[HostKey]) -> tuple[KnownHost, ...]:
-    """Return the lines of ``content`` that have a key for the server ``name`` which is not among ``keys``.
+    """Return the lines of ``content`` for the server ``name`` that have a key other than ``keys``.
 
     Lines with a marker (``@revoked``) are left out. ``path`` is the file of the lines.
     """
@@ -47,7 +47,7 @@ def contradicting(path: Path, content: bytes, name: str, keys: Collection[HostKe
 
 
 def without(path: Path, content: bytes, name: str, keys: Collection[HostKey]) -> Edit:
-    """Return ``content`` without the lines that have a key for the server ``name`` which is not among ``keys``."""
+    """Return ``content`` without the lines for the server ``name`` that have a key other than ``keys``."""
     gone: list[KnownHost] = []
     in_the_way: list[KnownHost] = []
     lines: list[bytes | None] = [*content.split(b"\n")]
@@ -63,9 +63,9 @@ def without(path: Path, content: bytes, name: str, keys: Collection[HostKey]) ->
 
 
 def _other_names(names: str, name: str) -> str:
-    """The names ``names`` of a ``known_hosts`` line without ``name``; empty if no name without ``!`` remains.
+    """Return ``names`` without ``name``; empty if no name without ``!`` remains.
 
-    Names that begin with ``|``, ``#`` or ``@`` are dropped, too: they would have another meaning at the beginning of a
+    Names that begin with ``|``, ``#`` or ``@`` are dropped, because they have another meaning at the beginning of a
     line.
     """
     if names.startswith("|"):
@@ -75,21 +75,19 @@ def _other_names(names: str, name: str) -> str:
 
 
 def is_for(entry: KnownHost, name: str, names: str = "") -> bool:
-    """Whether the line ``entry`` applies to the server ``name``, or would apply with ``names`` as its own names."""
+    """Whether the line ``entry`` applies to the server ``name``. ``names`` replaces the names in the line."""
     line = f"{names or entry.names} {entry.key_type} {entry.encoded}".encode()
     return any(KnownHosts.parse(entry.path, line).lookup(name))
 
 
 def _by_pattern(entry: KnownHost, name: str) -> bool:
-    """Return whether a pattern in the line still matches the server if its name, ``name``, is removed."""
     rest = _other_names(entry.names, name)
     return bool(rest) and is_for(entry, name, rest)
 
 
 def _for_others(line: bytes, name: str) -> bytes | None:
-    """Return ``line`` without the server's name ``name``; ``None`` if no other name remains.
-
-    Bytes that are not UTF-8 are preserved.
+    """Return ``line`` without ``name``, or ``None`` if no other name remains. Bytes that are not UTF-8 are
+    preserved.
     """
     text = line.decode("utf-8", errors="surrogateescape")
     match = _NAMES.fullmatch(text)
@@ -98,7 +96,7 @@ def _for_others(line: bytes, name: str) -> bytes | None:
 
 
 def having(path: Path, edit: Edit, name: str, keys: Sequence[HostKey]) -> bytes:
-    """Return the content of ``edit``, with a new line for each of ``keys`` that the server ``name`` lacks there.
+    """Return the content of ``edit`` with a new line for each of ``keys`` that the server ``name`` lacks.
 
     The name in a new line is hashed if a removed line had a hashed name.
     """

@@ -26,7 +26,7 @@ _FAST_CIPHERS = ("aes128-gcm@openssh.com", "aes256-gcm@openssh.com")
 _PACKET_BYTES = 256 * 1024 + 64  #: maximum number of bytes of an SSH packet: OpenSSH's limit plus a checksum
 _OPENSSH = "SSH-2.0-OpenSSH_"  #: prefix of the version line that OpenSSH sends
 _KEX_KINDS = range(MSG_KEXINIT, 50)  #: message numbers of a key exchange (RFC 4250, 4.1.2)
-#: maximum number of bytes of a key exchange message (our choice). paramiko's time grows with the square of the size.
+#: maximum number of bytes of a key exchange message (our choice); paramiko's time grows with the square of it
 _KEX_BYTES = 64 * 1024
 _REKEYING = 200  #: number of ordinary messages that cause as much work as one key exchange (our estimate)
 #: message with an item count that paramiko does not check → number of strings before the count
@@ -38,15 +38,15 @@ _BLOB_TYPES = {"rsa-sha2-256": "ssh-rsa", "rsa-sha2-512": "ssh-rsa"}
 
 
 def key_type(algorithm: str) -> str:
-    """Return the type of the keys with which ``algorithm`` signs. The suffix for certificates is removed."""
+    """Return the type of the keys with which ``algorithm`` signs, without the suffix for certificates."""
     plain = algorithm.removesuffix(SUFFIX)
     return _BLOB_TYPES.get(plain, plain)
 
 
 def wanted(trust: Trust, known: Known) -> tuple[str, ...]:
-    """Return the host key algorithms to request from a server, in OpenSSH's order: algorithms for known keys first.
+    """Return the host key algorithms to request from a server: algorithms for known keys first.
 
-    The configured order is unchanged if the user set it, or if a key of its first type is known.
+    The configured order is unchanged if the user set it, or if a key of the first type in the order is known.
     """
     algorithms = trust.algorithms
     types = {key_type(name) for name in known.key_types}
@@ -65,14 +65,14 @@ class Transport(paramiko.Transport):
 
     algorithms: Sequence[str] = ()
     _shown: bytes = b""
-    #: seconds between wake-ups of an idle reading thread (our choice). paramiko's 0.1 s took a tenth of the CPU time.
+    #: seconds between wake-ups of an idle reading thread (our choice; paramiko's 0.1 s took a tenth of the CPU time)
     _active_check_timeout = 0.5
 
     completion_event: threading.Event | None
     auth_handler: AuthHandler | None
 
     def start_client(self, event: threading.Event | None = None, timeout: float | None = None) -> None:
-        """Like ``paramiko.Transport.start_client``, without polling for the key exchange ten times a second."""
+        """Like the method of ``paramiko.Transport``, but waits for the key exchange without polling."""
         if event is not None:
             super().start_client(event)
             return
@@ -83,7 +83,7 @@ class Transport(paramiko.Transport):
             raise self.get_exception() or paramiko.SSHException("Negotiation failed.")
 
     def close(self) -> None:
-        """Like ``paramiko.Transport.close``, but ends the reading thread and wakes waiting threads at once."""
+        """Like the method of ``paramiko.Transport``, but ends the reading thread and wakes waiting threads at once."""
         if isinstance(self.sock, socket.socket):
             with suppress(OSError):
                 self.sock.shutdown(socket.SHUT_RDWR)
@@ -95,11 +95,11 @@ class Transport(paramiko.Transport):
 
     @property
     def preferred_keys(self) -> tuple[str, ...]:
-        """The host key algorithms to offer to the server; see ``paramiko.Transport``."""
+        """The host key algorithms to offer to the server, for ``paramiko.Transport``."""
         return tuple(name for name in self.algorithms if key_type(name) in KEY_TYPES)
 
     def _verify_key(self, host_key: bytes, sig: bytes) -> None:
-        """Verify the server's signature like paramiko, and check that key and signature have the negotiated type."""
+        """Verify the signature, and check that the key and the signature have the negotiated type."""
         agreed = str(self.host_key_type)
         plain, suffix = agreed.removesuffix(SUFFIX), SUFFIX if agreed.endswith(SUFFIX) else ""
         kinds = Message(host_key).get_text(), Message(sig).get_text()
@@ -109,9 +109,7 @@ class Transport(paramiko.Transport):
         self._shown = host_key
 
     def get_exception(self) -> Exception | None:
-        """Return the error that ended the connection. Errors that paramiko raises for out-of-order messages become
-        ``SSHException``.
-        """
+        """Return the error that ended the connection; errors for out-of-order messages become ``SSHException``."""
         error: Exception | None = super().get_exception()
         if error is None or isinstance(error, (OSError, EOFError, paramiko.SSHException)):
             return error
@@ -126,16 +124,14 @@ class Transport(paramiko.Transport):
         return HostKey(key.get_name(), key.asbytes())
 
     def certificate(self) -> Certificate | None:
-        """The host certificate that the server presented; ``None`` for a plain key. Raises ``ValueError`` if it is
-        damaged or cannot be verified.
+        """Return the host certificate that the server presented, or ``None`` for a plain key.
+
+        Raises ``ValueError`` if the certificate is damaged or cannot be verified.
         """
         return read(self._shown) if SUFFIX.encode() in self._shown[:64] else None
 
     def auth_publickey(self, username: str, key: paramiko.PKey, event: threading.Event | None = None) -> list[str]:
-        """Like ``paramiko.Transport.auth_publickey``, but saves a round trip if the server is OpenSSH.
-
-        RSA keys need the round trip, in which the server reports its signature algorithms.
-        """
+        """Like the method of ``paramiko.Transport``, but saves a round trip if the server is OpenSSH."""
         if event or "rsa" in key.get_name() or not self.remote_version.startswith(_OPENSSH) or not self.is_active():
             return super().auth_publickey(username, key, event)
         done = threading.Event()
@@ -151,7 +147,6 @@ class _EarlyLogin(AuthHandler):
     """
 
     def wait_for_response(self, event: threading.Event) -> list[str]:
-        """Like ``AuthHandler.wait_for_response``, without polling ten times a second."""
         event.wait(self.transport.auth_timeout)
         return super().wait_for_response(event)
 
@@ -167,34 +162,25 @@ class _EarlyLogin(AuthHandler):
 
 
 class _Packetizer(Packetizer):
-    """A packetizer that limits received packets, and requests new session keys after 32 GiB instead of 512 MiB.
-
-    AES-GCM allows 64 GiB (RFC 4344, 3.2).
-    """
+    """Limits received packets, and requests new session keys after 32 GiB; AES-GCM allows 64 GiB (RFC 4344, 3.2)."""
 
     REKEY_BYTES = 32 * 1024**3
     REKEY_PACKETS = 2**31
     _greeting_bytes = 0
 
     def __init__(self, allowance: Allowance | None, sock: socket.socket):
-        """Create a packetizer that counts received messages with the allowance of a host.
-
-        ``None`` for a jump host, which forwards the traffic of several hosts.
-        """
+        """``allowance`` is ``None`` for a jump host, which forwards the traffic of several hosts."""
         super().__init__(sock)
         self._allowance = allowance
 
     def read_all(self, n: int, check_rekey: bool = False) -> bytes:
-        """Like paramiko's method, but reject long packets. paramiko would read up to 4 GiB before verification."""
+        """Reject long packets. paramiko would read up to 4 GiB before verification."""
         if n > _PACKET_BYTES:
             raise paramiko.SSHException("the server announced a packet that exceeds the limit")
         return super().read_all(n, check_rekey)
 
     def read_message(self) -> tuple[int, Message]:
-        """Read the next message.
-
-        Raises ``SSHException`` if the host's allowance is used up or the message is malicious.
-        """
+        """Raises ``SSHException`` if the host's allowance is used up, or if the message is malicious."""
         kind, message = super().read_message()
         size = message.packet.getbuffer().nbytes
         fault = _fault(kind, message, size)
@@ -207,14 +193,14 @@ class _Packetizer(Packetizer):
         return kind, message
 
     def send_message(self, data: Message) -> None:
-        """Send a message, and raise the host's allowance, because the host replies to data with window adjustments."""
+        """Raise the host's allowance too, because the host replies to data with window adjustments."""
         content = data.asbytes()
         if self._allowance and content[0] == MSG_CHANNEL_DATA:
             self._allowance.sent(len(content))
         super().send_message(data)
 
     def _read_timeout(self, timeout: float) -> bytes:
-        """Like paramiko's method, but limit the length of the text before the server's version line."""
+        """Limit the length of the text before the server's version line."""
         data: bytes = super()._read_timeout(timeout)  # type: ignore[misc]  # paramiko reads lines only with this method
         self._greeting_bytes += len(data)
         if self._greeting_bytes > _GREETING_BYTES:
@@ -248,10 +234,7 @@ def make_transport(
     sock: socket.socket | paramiko.Channel,
     disabled_algorithms: dict[str, list[str]] | None = None,
 ) -> Transport:
-    """Return a transport with Hostwright's timeouts, fast ciphers preferred, and the host key ``algorithms``.
-
-    The key exchange keeps paramiko's order: ML-KEM with X25519 if the server supports it, else X25519.
-    """
+    """Return a transport with Hostwright's timeouts, fast ciphers preferred, and the host key ``algorithms``."""
     packetizer: Any = functools.partial(_Packetizer, allowance)
     transport = Transport(sock, disabled_algorithms=disabled_algorithms, packetizer_class=packetizer)
     left_s = max(deadline.left_s(), 0.001)

@@ -35,7 +35,7 @@ from hostwright.transport.identity.hostkeys import KnownHost
 def known_by_command(
     endpoint: Endpoint, purpose: str, name: str, key: HostKey | None, deadline: Deadline
 ) -> Iterator[KnownHost]:
-    """Yield the ``known_hosts`` lines for the server ``name`` that the command in the setting KnownHostsCommand prints.
+    """Yield the ``known_hosts`` lines for the server ``name`` from the command in the setting KnownHostsCommand.
 
     Raises ``ValueError`` if the command fails, and ``InputError`` if a token in the command has no value.
     """
@@ -67,11 +67,7 @@ def known_by_command(
 
 
 class HostKeyCheck(paramiko.MissingHostKeyPolicy):
-    """Verifies the host key of a server.
-
-    paramiko has no known keys here, so it always calls this policy, after the key exchange and before it sends any
-    credential.
-    """
+    """Verifies the host key of a server, after the key exchange and before any credential is sent."""
 
     def __init__(
         self,
@@ -88,7 +84,7 @@ class HostKeyCheck(paramiko.MissingHostKeyPolicy):
         self._peer, self._accept_new, self._jump = peer, accept_new, jump
 
     def known(self, purpose: str, key: HostKey | None = None) -> Known:
-        """Return the ``known_hosts`` lines about the server, also those that KnownHostsCommand prints.
+        """Return the ``known_hosts`` lines about the server, also those of KnownHostsCommand.
 
         Raises ``OSError`` for a file that cannot be read, and ``Unreachable`` if KnownHostsCommand fails.
         """
@@ -102,10 +98,7 @@ class HostKeyCheck(paramiko.MissingHostKeyPolicy):
         return replace(known, entries=(*known.entries, *printed))
 
     def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> None:  # noqa: ARG002
-        """Raise ``HostKeyMismatch`` or ``Unreachable`` unless the server's key is accepted.
-
-        paramiko calls this method for every key.
-        """
+        """Raise ``HostKeyMismatch`` or ``Unreachable`` unless the server's key is accepted."""
         transport = client.get_transport()
         if not isinstance(transport, Transport):
             raise TypeError("the transport of this connection does not keep the server's key")
@@ -125,7 +118,7 @@ class HostKeyCheck(paramiko.MissingHostKeyPolicy):
             self._remember(known, shown)
 
     def _check_address(self, shown: HostKey, certificate: Certificate | None) -> None:
-        """Apply the setting CheckHostIP: raise an error if another key is recorded for the server's IP address."""
+        """Raise an error if another key is recorded for the server's IP address (CheckHostIP)."""
         peer, trust = self._peer, self._endpoint.trust
         if not (trust.address_too and peer) or certificate or peer == self._endpoint.address:
             return
@@ -162,10 +155,6 @@ class HostKeyCheck(paramiko.MissingHostKeyPolicy):
             yield f"{files[0]} is not a regular file; set another UserKnownHostsFile to record the key"
 
     def _comparing(self) -> str:
-        """Return the text that explains how to accept an unknown key.
-
-        The command ``trust`` cannot accept keys of jump hosts.
-        """
         trust = "" if self._jump else f"with {Command('trust', hosts=self._host)}, "
         return (
             f"If its console shows this fingerprint, accept the key {trust}with --accept-new, or log in once with ssh"

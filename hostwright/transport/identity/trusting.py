@@ -28,7 +28,7 @@ SYSTEM = Path("/etc/ssh")  #: directory of the system-wide ``known_hosts`` files
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """The keys recorded for a host before (``before``) and after (``now``) a change, and the changed files."""
+    """The recorded keys of a host before (``before``) and after (``now``) a change, and the changed files."""
 
     host: str
     before: tuple[KnownHost, ...]
@@ -38,8 +38,6 @@ class Replaced:
 
 @dataclass(frozen=True, slots=True)
 class _Server:
-    """The name of a host in ``known_hosts`` files, with the user's ``own`` files and the system-wide files."""
-
     host: str
     name: str
     portless: str  #: name without the port; empty if ``known_hosts`` lines without a port do not apply
@@ -53,10 +51,9 @@ class _Server:
 
 
 def known(target: Target, options: Options) -> tuple[KnownHost, ...]:
-    """Return the ``known_hosts`` lines with a key for the host ``target``.
+    """Return the ``known_hosts`` lines with a key for the host ``target``, else those for its name without the port.
 
-    If none exist, return the lines for the host's name without the port. Raises ``Unreachable`` for an invalid
-    configuration, and ``HostError`` for a file that cannot be read.
+    Raises ``Unreachable`` for an invalid configuration, and ``HostError`` for a file that cannot be read.
     """
     server = _server(target, options)
     with _told(server.host):
@@ -66,10 +63,7 @@ def known(target: Target, options: Options) -> tuple[KnownHost, ...]:
 
 
 def refuse_revoked(target: Target, options: Options, keys: Sequence[HostKey]) -> None:
-    """Raise ``Refused`` if a line of any ``known_hosts`` file revokes one of ``keys`` for the host ``target``.
-
-    Also raises the exceptions of ``known``.
-    """
+    """Raise ``Refused`` if a line of any ``known_hosts`` file revokes one of ``keys`` for the host ``target``."""
     server = _server(target, options)
     names = (server.name, *((server.portless,) if server.portless else ()))
     for path, content in _contents(server, (*server.files, *server.revoking)):
@@ -87,8 +81,8 @@ def refuse_revoked(target: Target, options: Options, keys: Sequence[HostKey]) ->
 def replace(target: Target, options: Options, keys: Sequence[HostKey]) -> Replaced:
     """Record exactly ``keys`` for the host ``target``; without keys, the host becomes unknown.
 
-    Raises ``Refused`` before anything is written if another owner's file or a line for many hosts has a different key
-    for the host, or if one of ``keys`` is revoked. Raises ``HostError`` for a file that cannot be read or written.
+    Raises ``Refused`` before any change if another owner's file or a line for many hosts has a different key, or if one
+    of ``keys`` is revoked. Raises ``HostError`` for a file that cannot be read or written.
     """
     server = _server(target, options)
     _refuse_what_cannot_be_written(server)
@@ -128,10 +122,7 @@ def _refuse_what_cannot_be_written(server: _Server) -> None:
 
 
 def _refuse_what_would_stay(server: _Server, keys: Sequence[HostKey], portless: Sequence[KnownHost]) -> None:
-    """Raise ``Refused`` if a line would still have another key for the host after ``keys`` are recorded.
-
-    The lines in ``portless`` count, too.
-    """
+    """Raise ``Refused`` if a line would still have another key for the host after ``keys`` are recorded."""
     for path, content in _contents(server, server.own):
         _edit(server, path, content, keys)
     for path, content in _contents(server, server.system):
@@ -162,10 +153,6 @@ def _edit(server: _Server, path: Path, content: bytes, keys: Sequence[HostKey]) 
 
 
 def _rewrite(server: _Server, path: Path, keys: Sequence[HostKey], *, add: bool) -> bool:
-    """Replace the server's keys in the file ``path``; return whether the file changed.
-
-    Concurrent changes by other programs are kept.
-    """
     real = path.resolve()
     while True:
         with hostkeys.locked(real) as file:
@@ -179,10 +166,7 @@ def _rewrite(server: _Server, path: Path, keys: Sequence[HostKey], *, add: bool)
 
 
 def _put(path: Path, content: bytes, seen: os.stat_result) -> bool:
-    """Replace the regular file ``path`` by a new file with the same mode and owner.
-
-    Return ``False`` if the old file has changed since ``seen``: ssh and ssh-keygen write without a lock.
-    """
+    """Return ``False`` if the old file has changed since ``seen``: ssh and ssh-keygen write without a lock."""
     if not stat.S_ISREG(seen.st_mode):
         raise OSError(errno.EINVAL, "the path is not a regular file", str(path))
     descriptor, name = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)

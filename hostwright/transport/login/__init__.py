@@ -1,1 +1,1 @@
-"""Login: authentication with keys and passwords, a cache of parsed files, and detection of start files that print."""
+"""Login: authentication, a cache of parsed files, and detection of shell startup files that print."""

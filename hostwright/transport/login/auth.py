@@ -23,10 +23,9 @@ _Attempt = tuple[str, Callable[[paramiko.Transport], object]]
 
 
 class Login:
-    """The authentication strategy of one connection.
+    """The authentication strategy of one connection: configured key files, the agent, default key files, the password.
 
-    Configured key files are tried first, so that an agent with many keys does not use up the server's ``MaxAuthTries``.
-    Then follow the keys of the agent, the default key files if none is configured, and the password.
+    Configured key files come first, so that an agent with many keys does not use up the server's ``MaxAuthTries``.
     """
 
     def __init__(
@@ -51,7 +50,7 @@ class Login:
         self._notes: list[str] = []
 
     def authenticate(self, transport: paramiko.Transport) -> None:
-        """Log in to the server, or raise ``Unreachable``. paramiko calls this after host key verification."""
+        """Log in to the server. Raises ``Unreachable`` if that fails."""
         offered: set[bytes] = set()
         with closing(paramiko.Agent()) if self._use_agent else _NoAgent() as agent:
             for what, attempt in self._attempts(agent, offered):
@@ -98,10 +97,7 @@ class Login:
             yield "the password", lambda transport: transport.auth_password(user, secret.reveal())
 
     def _allowed(self, keys: tuple[paramiko.AgentKey, ...]) -> list[paramiko.AgentKey]:
-        """Return those of the agent's ``keys`` that may be used.
-
-        With ``IdentitiesOnly``, these are keys whose public key is in a file next to a configured key file.
-        """
+        """With ``IdentitiesOnly``, return only keys with a public key next to a configured key file."""
         if not self._endpoint.identities_only:
             return list(keys)
         public = set()
@@ -112,7 +108,7 @@ class Login:
         return [key for key in keys if key.get_base64() in public]
 
     def _load(self, path: Path, *, asked_for: bool = False) -> list[paramiko.PKey]:
-        """Return the private key in the file ``path``, or an empty list if it cannot be loaded.
+        """Return the private key in ``path``, or an empty list if it cannot be loaded.
 
         The reason is appended to ``_notes`` for the final error, except for a missing default key file.
         """

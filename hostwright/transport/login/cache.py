@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class FileCache(Generic[T]):
-    """Caches the results of ``parse(path)``. A file that has changed is parsed again. Thread-safe."""
+    """Caches the results of ``parse(path)`` until the file changes. Thread-safe."""
 
     def __init__(self, parse: Callable[[Path], T]):
         self._parse = parse

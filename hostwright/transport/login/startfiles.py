@@ -1,6 +1,6 @@
-"""Finds the start files of a login shell that print something before each command. The search runs once per session.
+"""Finds the startup files of a login shell that print something before each command.
 
-Hostwright ignores such output, but the output may break scp, rsync and other programs, so a note names the start files.
+Hostwright ignores such output, but scp, rsync and other programs may fail, so a note names the files.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _SHOWN = 60  #: maximum number of characters of a login shell's output in a note
 
 
 def noise_note(session: Session) -> str:
-    """Return a note for the operator if the login shell prints something before each command; empty if it does not.
+    """Return a note about output of the login shell before each command; empty without such output.
 
-    The note shows the output, and names the start files that print it.
+    The note shows the output, and names the shell startup files that print it.
     """
     if session.noise and not session.noise_note:
         script = sh_file(__file__, "startfiles.sh", limit_s=_LIMIT_S)
@@ -40,11 +40,11 @@ def noise_note(session: Session) -> str:
 
 
 def _sentence(noise: bytes, lines: list[str]) -> str:
-    """Return the note about the output ``noise``. ``lines`` are the login shell and the start files that print it.
+    """Return the note about the output ``noise``. ``lines`` are the login shell and the startup files that print it.
 
     >>> _sentence(b"Welcome to gpu01\\n", ["/bin/bash", "~/.bashrc"])
     'its login shell (/bin/bash) prints "Welcome to gpu01" before each command, from ~/.bashrc; Hostwright ignores \
-this output, but scp and rsync may fail: print only in interactive shells'
+    this output, but scp and rsync may fail: print only in interactive shells'
     """
     if match := _PRELOAD.search(noise.decode("utf-8", errors="replace")):
         named = printable(match[0])

@@ -17,19 +17,18 @@ from hostwright.common.secret import Secret
 BECOME_FAILED_STATUS = 77  #: exit status of a program from ``wrap`` whose root part did not start
 _ASK = "--ask-become-pass"
 _ANSWER_BYTES = 300  #: maximum number of bytes that an error quotes from sudo's message
-#: PATH for root. Programs of the login user also get the user's PATH, but last: it may contain writable directories.
+#: PATH for root, and the first part of the login user's PATH
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-#: default paths of a sudo that may receive a password. The inventory can set another path.
+#: default paths of a sudo that may receive a password
 SUDO_PLACES = ("/usr/bin/sudo", "/bin/sudo", "/usr/local/bin/sudo", "/usr/sbin/sudo")
 #: ``find`` arguments that match a file only if root alone can have installed and can change it
 SUDO_TRUSTED = "-type f -uid 0 ! -perm /022"
 
-#: line between the password and root's program. With a NOPASSWD rule, sudo does not read the password, so root's shell
-#: drops all lines up to this line.
+#: line between the password and root's program, up to which root's shell drops all lines
 _BEGIN = "hostwright-begin"
 _DROP = f"while IFS= read -r l; do case $l in {_BEGIN}) break;; esac; done; "
 
-#: names of environment variables that root keeps. With others (PYTHONPATH), a user could make root run other code.
+#: names of environment variables that root keeps; others (PYTHONPATH) could make root run a user's code
 _LOWER = tuple(f"{name}_proxy" for name in ("http", "https", "ftp", "all", "no"))
 PROXIES = (*_LOWER, *(name.upper() for name in _LOWER))
 _KEPT = "".join(f' ${{{name}+"{name}=${name}"}}' for name in PROXIES)
@@ -77,12 +76,11 @@ class _Answered(Protocol):
 
 
 def wrap(user_program: str, root_program: str, *, password: Secret | None, sudo: str | None = None) -> bytes:
-    """Return a program for the standard input of ``/bin/sh`` that runs ``user_program`` as the login user, then
-    ``root_program`` as root.
+    """Return a program for ``/bin/sh`` that runs ``user_program`` as the login user, then ``root_program`` as root.
 
-    Both parts are POSIX sh and have an empty standard input. The exit status is that of the root part (of the user part
-    if the root part is empty), or ``BECOME_FAILED_STATUS``: pass the output to ``check_become``. ``sudo`` is the path
-    of sudo, if it is not one of ``SUDO_PLACES``. Raises ``InputError`` for a password with a line break or NUL byte.
+    Both are POSIX sh and have an empty standard input. The exit status is that of the last part that is not empty, or
+    ``BECOME_FAILED_STATUS``; pass the output to ``check_become``. ``sudo`` is a path of sudo outside ``SUDO_PLACES``.
+    Raises ``InputError`` for a password with a line break or NUL byte.
     """
     text = f"LC_ALL=C; PATH={PATH}:${{PATH:-/bin}}; export LC_ALL PATH\n(\n:\n{user_program}\n) </dev/null\n"
     if root_program:
@@ -139,8 +137,8 @@ def root_command(
 def _find_sudo(named: str | None) -> str:
     """Return shell commands that set ``$sudo`` to the path of the first trusted sudo, or to an empty text.
 
-    If ``named`` is not one of ``SUDO_PLACES``, the commands also check every parent directory, and reject a path with a
-    symbolic link.
+    If ``named`` is not one of ``SUDO_PLACES``, the commands also check its parent directories, and reject symbolic
+    links.
     """
     places = " ".join(SUDO_PLACES)
     if named is None or named in SUDO_PLACES:

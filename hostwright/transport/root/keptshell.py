@@ -15,8 +15,7 @@ from hostwright.transport.session import CAP_BYTES
 
 LONGEST_S = 86_400.0  #: maximum lifetime in seconds of a persistent shell on a host (our choice)
 _END_S = 1.0  #: seconds to wait for the end of a persistent shell (our choice)
-#: input for one program, with the marks of ``transport.frame``. A separate shell keeps the program from ending the
-#: persistent shell.
+#: input for one program, which a separate shell runs, with the marks of ``transport.frame``
 _PROGRAM = (
     "printf %%s%%s hwbegin- {nonce}; printf %%s%%s hwbegin- {nonce} >&2; /bin/sh -c %s </dev/null; "
     'end="{nonce} $?."; printf %%s%%s hwend- "$end"; printf %%s%%s hwend- "$end" >&2\n'
@@ -24,10 +23,9 @@ _PROGRAM = (
 
 
 class KeptShell:
-    """Runs POSIX sh programs on one host, as root or as the login user, like ``RootShell``.
+    """Runs POSIX sh programs on one host, one after another, as root or as the login user.
 
-    The first program has its own channel, to check that sudo works. All others share one channel, one after another.
-    Background processes of a program must not write to its outputs.
+    All programs except the first share one channel. Background processes of a program must not write to its outputs.
     """
 
     def __init__(self, shell: RootShell, *, root: bool):
@@ -84,7 +82,7 @@ class _Talk:
         self._thread.start()
 
     def run(self, script: str, timeout_s: float) -> Output | None:
-        """Run the program ``script`` and return its output; ``None`` if the shell ended before the program began."""
+        """Return the output of ``script``, or ``None`` if the shell ended before ``script`` began."""
         deadline, nonce = Deadline(timeout_s), secrets.token_hex(12)
         with self._changed:
             self._stdout, self._stderr = _Kept(nonce), _Kept(nonce)

@@ -15,14 +15,13 @@ from hostwright.common.quoting import sh
 from hostwright.transport.exchange import Output
 
 UNPACKED_STATUS = 113  #: exit status of ``COMMAND`` on a host without gzip, where the program does not run
-#: shell command that unpacks and runs a program from standard input, and compresses output and exit status. Debian 11
-#: and older have gzip only in /bin.
+#: shell command that unpacks and runs a program from standard input, and compresses output and exit status
 COMMAND = sh(
     "[ -x /bin/gzip ] || exit %s; /bin/gzip -dc | { /bin/sh; printf '\\n%%s' \"$?\"; } | /bin/gzip -cn1",
     UNPACKED_STATUS,
 )
 _GZIP = 31  #: zlib's ``wbits`` for the gzip format
-#: gzip compression level. Level 6 produces two thirds of the size of level 1 in twice the time.
+#: gzip compression level; level 6 produces two thirds of the size of level 1 in twice the time
 _LEVEL = 6
 _STATUS_BYTES = 4  #: maximum number of bytes of the line end and exit status after the output
 
@@ -30,8 +29,7 @@ _STATUS_BYTES = 4  #: maximum number of bytes of the line end and exit status af
 def packed(program: bytes, nonce: bytes = b"") -> bytes:
     """Compress ``program`` for the shell command ``COMMAND``, which unpacks and runs it.
 
-    ``nonce`` is the part of the program that differs for each host. The parts around it are compressed once and cached
-    for all hosts, so they must not contain a secret.
+    ``nonce`` is the part that differs for each host. The rest is cached for all hosts, so it must not contain a secret.
     """
     if not nonce:
         return gzip.compress(program, _LEVEL, mtime=0)
@@ -44,12 +42,12 @@ def _member(piece: bytes) -> bytes:
 
 
 def room(cap_bytes: int) -> int:
-    """Return the maximum size of ``cap_bytes`` of output after compression. Random bytes even grow a little."""
+    """Return the maximum size of ``cap_bytes`` of output after compression, which may be larger."""
     return cap_bytes + cap_bytes // 1000 + 64
 
 
 def unpacked(host: str, output: Output, cap_bytes: int) -> Output:
-    """Return the decompressed output and the exit status of a program that ``COMMAND`` ran, truncated at ``cap_bytes``.
+    """Return the output, truncated at ``cap_bytes``, and the exit status of a program that ``COMMAND`` ran.
 
     Raises ``ProtocolError`` if the compressed data in ``output`` is damaged or incomplete.
     """

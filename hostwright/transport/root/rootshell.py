@@ -33,10 +33,7 @@ class ProgramLimits(TypedDict, total=False):
 
 
 class RootShell:
-    """Runs POSIX sh programs as root on one host. Close it, or use it as a context manager.
-
-    Several threads may use one shell at once.
-    """
+    """Runs POSIX sh programs as root on one host. Close it, or use it as a context manager. Thread-safe."""
 
     __slots__ = ("_password", "_sudo", "session")
 
@@ -53,9 +50,9 @@ class RootShell:
     def run(self, script: str, *, timeout_s: float, failure: str, **limits: Unpack[ProgramLimits]) -> Output:
         """Run a POSIX sh program that must succeed, for at most ``timeout_s`` seconds.
 
-        If the program fails, the error text begins with ``failure`` ("its lock cannot be changed") and ends with the
-        last line of standard error. For ``limits``, see ``Session.run``. Raises ``ScriptFailed`` for an exit status
-        other than 0, and the exceptions of ``attempt``.
+        The error text begins with ``failure`` ("its lock cannot be changed") and ends with the last line of standard
+        error. For ``limits``, see ``Session.run``. Raises ``ScriptFailed`` for an exit status other than 0, and the
+        exceptions of ``attempt``.
 
         >>> shell.run("echo 3.5", timeout_s=10, failure="its load cannot be read").stdout
         b'3.5\\n'
@@ -71,9 +68,9 @@ class RootShell:
     def attempt(self, script: str, *, timeout_s: float, as_user: str = "", **limits: Unpack[ProgramLimits]) -> Output:
         """Run the program ``as_user`` as the login user, then ``script`` as root. The caller checks the exit status.
 
-        Both programs have an empty standard input. ``timeout_s`` limits both together, in seconds. The status is that
-        of ``script``, or of ``as_user`` if ``script`` is empty. Raises ``BecomeError`` if the login user cannot become
-        root, and ``Unreachable`` on a timeout, a lost connection, or if the program was killed.
+        Both have an empty standard input, and together at most ``timeout_s`` seconds. The status is that of ``script``,
+        or of ``as_user`` if ``script`` is empty. Raises ``BecomeError`` if the login user cannot become root, and
+        ``Unreachable`` on a timeout, a lost connection, or if the program was killed.
 
         >>> shell.attempt("test -e /no/such/file", timeout_s=10).status
         1
@@ -93,9 +90,8 @@ class RootShell:
     ) -> Output:
         """Run a long program like ``attempt``, but compress the program and its output, which arrives in one piece.
 
-        ``cap_bytes`` limits the size of the unpacked output. ``nonce`` is the part of the program that differs for each
-        host. Raises the exceptions of ``attempt``, and ``ProtocolError`` if the compressed output is damaged or
-        incomplete.
+        ``cap_bytes`` limits the unpacked output. ``nonce`` is the part of the program that differs for each host.
+        Raises the exceptions of ``attempt``, and ``ProtocolError`` if the compressed output is damaged or incomplete.
 
         >>> shell.collect("seq 100000; exit 4", timeout_s=10, cap_bytes=10**6).stdout.count(b"\\n")
         100000
@@ -113,7 +109,7 @@ class RootShell:
     def as_login_user(self, script: str, *, timeout_s: float) -> Output:
         """Run a program as the login user, in the user's environment; the caller checks the exit status.
 
-        Raises ``Unreachable`` like ``attempt``.
+        Raises ``Unreachable`` as in ``attempt``.
         """
         return self.checked(self.session.run("/bin/sh", stdin=script.encode(), timeout_s=timeout_s))
 
@@ -123,7 +119,7 @@ class RootShell:
         """Run a program as root that reads ``stdin``, with ``arguments`` as ``$1``…; the caller checks the exit status.
 
         Call ``run`` or ``attempt`` first to check that sudo works: otherwise sudo would read the data as passwords.
-        Raises ``Unreachable`` like ``attempt``.
+        Raises ``Unreachable`` as in ``attempt``.
 
         >>> shell.stream('head -c "$1"', 5, stdin=io.BytesIO(b"0123456789"), timeout_s=10).stdout
         b'01234'
@@ -133,10 +129,7 @@ class RootShell:
         return self.checked(self.session.run(command, stdin=opened, timeout_s=timeout_s, **limits))
 
     def failed(self, failure: str, output: Output) -> ScriptFailed:
-        """Return the error for a failed program, whose text begins with ``failure``.
-
-        The error contains the exit status and the last lines of standard error in ``output``.
-        """
+        """Return the error for a failed program, with ``failure``, the exit status and the end of standard error."""
         lines = [
             "".join(char for char in line if char.isprintable()).strip()[:_LINE_CHARACTERS]
             for line in output.stderr.decode("utf-8", errors="replace").splitlines()
@@ -146,8 +139,8 @@ class RootShell:
     def checked(self, output: Output) -> Output:
         """Return ``output``, unless the program was killed or sudo failed.
 
-        Raises ``Unreachable`` for a killed program, because a host kills programs when it shuts down, and
-        ``BecomeError`` if sudo failed.
+        Raises ``Unreachable`` for a killed program, because a host that shuts down kills programs, and ``BecomeError``
+        if sudo failed.
         """
         by_signal = output.status == UNKNOWN_STATUS and not output.truncated
         if by_signal or output.status in _KILLED:
@@ -157,7 +150,7 @@ class RootShell:
         return output
 
     def close(self) -> None:
-        """End the session. Closing twice does nothing."""
+        """End the session. A second call does nothing."""
         self.session.close()
 
     def __enter__(self) -> RootShell:
@@ -168,8 +161,6 @@ class RootShell:
 
 
 class _Opened:
-    """A stream of the bytes that sudo reads, followed by the program's own input."""
-
     def __init__(self, opening: bytes, rest: Readable):
         self._opening = opening
         self._rest = rest

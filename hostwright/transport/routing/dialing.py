@@ -14,7 +14,7 @@ from typing import Any
 from hostwright.transport.exchange import Deadline
 
 _QUICKACK = getattr(socket, "TCP_QUICKACK", 0)  #: socket option to acknowledge data at once; 0 except on Linux
-#: macOS's socket option TCP_RXT_CONNDROPTIME: number of seconds to retransmit unacknowledged data
+#: macOS's socket option TCP_RXT_CONNDROPTIME, the seconds to retransmit unacknowledged data
 _RXT_CONNDROPTIME = 0x80
 _Address = tuple[int, int, int, str, Any]
 
@@ -22,8 +22,7 @@ _Address = tuple[int, int, int, str, Any]
 class _PromptSocket(socket.socket):
     """A socket that acknowledges received data at once.
 
-    sshd leaves Nagle's algorithm on, so its first reply waits for an acknowledgement, which the kernel delays by 40 ms.
-    Linux resets TCP_QUICKACK by itself, so every ``recv`` sets it again.
+    sshd's first reply waits for an acknowledgement, which the kernel would delay by 40 ms.
     """
 
     def recv(self, size: int, flags: int = 0, /) -> bytes:
@@ -35,8 +34,8 @@ class _PromptSocket(socket.socket):
 def dial(address: str, port: int, deadline: Deadline, keepalive_s: float) -> socket.socket:
     """Return a TCP connection to the first address of the name ``address`` that accepts a connection.
 
-    Each attempt may take an equal share of the time until ``deadline``. Raises the last ``OSError``
-    (``socket.gaierror``, ``TimeoutError`` and so on) if every address fails.
+    Each attempt may take an equal share of the time until ``deadline``. Raises the last ``OSError`` if every address
+    fails.
     """
     addresses = _resolve(address, port, deadline)
     failure: OSError = TimeoutError("the connection exceeded its time limit")
@@ -55,7 +54,7 @@ def dial(address: str, port: int, deadline: Deadline, keepalive_s: float) -> soc
 
 
 def _resolve(address: str, port: int, deadline: Deadline) -> Sequence[_Address]:
-    """Call ``getaddrinfo`` in a thread, because the function has no timeout. A result after the deadline is ignored."""
+    """Call ``getaddrinfo`` in a thread, because the function has no timeout."""
     try:
         return socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
     except (socket.gaierror, UnicodeError):  # An empty or too long label in a name raises UnicodeError.
@@ -79,10 +78,7 @@ def _resolve(address: str, port: int, deadline: Deadline) -> Sequence[_Address]:
 
 
 def _tune(sock: socket.socket, keepalive_s: float) -> None:
-    """Disable Nagle's algorithm for ``sock`` (a command then starts in 2 ms instead of 44), and detect a dead network.
-
-    The kernel ends the connection if data remains unacknowledged for three times ``keepalive_s``.
-    """
+    """Disable Nagle's algorithm (a command then starts in 2 ms instead of 44), and detect a dead network."""
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     silent_s = keepalive_s * 3
     user_timeout = getattr(socket, "TCP_USER_TIMEOUT", None)
@@ -94,10 +90,7 @@ def _tune(sock: socket.socket, keepalive_s: float) -> None:
 
 
 def dial_command(command: str) -> socket.socket:
-    """Start a ``ProxyCommand`` as ``ssh`` does, and return its socket.
-
-    The socket is one end of a socket pair: unlike paramiko's pipes, it reports the end of the command without polling.
-    """
+    """Start a ``ProxyCommand`` as ``ssh`` does, and return a socket connected to it."""
     near, far = socket.socketpair()
     with far:
         process = subprocess.Popen(

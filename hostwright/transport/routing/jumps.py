@@ -27,11 +27,11 @@ class Lease:
 
     @property
     def connection(self) -> fabric.Connection:
-        """The connection to the jump host. It is open when ``borrow`` returns."""
+        """The open connection to the jump host."""
         return self.opened.result()
 
     def usable(self) -> bool:
-        """Whether the shared connection is alive or still being opened."""
+        """Whether the shared connection is alive or being opened."""
         return not self.opened.done() or (self.opened.exception() is None and self.connection.is_connected)
 
 
@@ -48,8 +48,8 @@ class Jumps:
     def borrow(self, key: Hashable, connect: Callable[[], fabric.Connection], deadline: Deadline) -> Lease:
         """Return the lease of the shared connection for ``key``, which ``connect`` opens if needed.
 
-        Call ``give_back`` once for each call of this method. Raises the exception of ``connect``, even from another
-        thread, so that a dead jump host is tried once. Raises ``TimeoutError`` after the deadline.
+        Call ``give_back`` once for each call. Raises the exception of ``connect``, even from another thread, so that a
+        dead jump host is tried once. Raises ``TimeoutError`` after the deadline.
         """
         with self._lock:
             lease = self._leases.get(key)
@@ -75,7 +75,7 @@ class Jumps:
             raise
 
     def give_back(self, lease: Lease) -> None:
-        """End one use of a lease. If no other user remains, close the connection."""
+        """End one use of a lease. The last user's call closes the connection."""
         with self._lock:
             lease.users -= 1
             if lease.users:

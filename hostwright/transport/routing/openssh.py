@@ -19,9 +19,9 @@ from hostwright.common.errors import InputError
 from hostwright.transport.routing.stanzas import Stanzas
 
 _READING_S = 30.0  #: time limit in seconds for one run of ``ssh -G``. A ``Match exec`` may query a directory service.
-#: maximum number of parallel runs of ``ssh -G``. Each run needs 10 MB.
+#: maximum number of parallel runs of ``ssh -G``, of which each needs 10 MB
 _AT_ONCE = 4
-#: seconds until a run of ``ssh -G`` no longer counts for ``_AT_ONCE``. A longer run probably waits for ``Match exec``.
+#: seconds after which a run of ``ssh -G`` no longer counts for ``_AT_ONCE``, as it probably waits for ``Match exec``
 _WORKING_S = 0.5
 #: seconds that a thread waits for another thread's first run of ``ssh -G`` (our choice)
 _LEARNING_S = 5.0
@@ -29,7 +29,7 @@ _FILE = re.compile(r"debug1: Reading configuration data (.+)")
 _CUT = 200  #: number of characters to which ssh truncates a file name in debug output
 #: prefixes of output lines that do not explain why ssh failed
 _ASIDE = ("debug1:", "OpenSSH_", "Pseudo-terminal")
-#: pattern for unused settings. ``ssh -G`` expands tokens in these settings, so the output would differ between hosts.
+#: pattern for unused settings that would differ between hosts, because ``ssh -G`` expands tokens in them
 _FILLED_IN = re.compile(r"(?m)^(?:controlpath|remotecommand|identityagent|localforward|remoteforward|setenv) .*\n")
 _NAME = "\0"  #: placeholder for the host's name in ``ssh -G`` output that a group of hosts shares
 #: pattern for names of settings about host keys (see docs/trust.md)
@@ -55,7 +55,7 @@ _UNDERSTOOD = (
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """The host, user and port of a server, as the inventory or a hop of ProxyJump sets them; unset values are empty."""
+    """The host, user and port of a server from the inventory or a hop of ProxyJump; unset values are empty."""
 
     alias: str
     user: str = ""
@@ -95,14 +95,12 @@ class SshSettings:
         return tuple(name for name in self.text(keyword).split(",") if name)
 
     def unknown(self) -> list[str]:
-        """Keywords about host keys that Hostwright does not know, because a later OpenSSH added them."""
+        """Keywords about host keys of a later OpenSSH that Hostwright does not know."""
         return [word for word in self._values if _TRUST.search(word) and word not in _UNDERSTOOD]
 
 
 @dataclass(slots=True)
 class _Group:
-    """A group of hosts whose settings probably differ only in the host's name: see ``OpenSsh.answer``."""
-
     final: bool  #: whether ssh reads the configuration again for the value of ``HostName`` (``Match final``)
     lock: threading.Lock = field(default_factory=threading.Lock)
     first: str = ""  #: name of the first host of the group for which ``ssh -G`` ran
@@ -123,7 +121,7 @@ class _Group:
 
 
 class OpenSsh:
-    """Runs ``ssh -G``. One object serves all hosts of a run, so that ``ssh_config`` is read once. Thread-safe."""
+    """Runs ``ssh -G``. Use one object for all hosts of a run. Thread-safe."""
 
     def __init__(self) -> None:
         self._slots = threading.Semaphore(_AT_ONCE)
@@ -134,9 +132,8 @@ class OpenSsh:
     def answer(self, destination: Destination, ssh_config: Path | None) -> str:
         """Return the output of ``ssh -G`` for a host, without settings that Hostwright's connections do not use.
 
-        Hosts with the same user and port to which the same ``Host`` lines apply form a group. If the outputs for the
-        first two hosts of a group differ only in the host's name, every other host gets this output with its own name.
-        Otherwise, ``ssh -G`` runs for every host.
+        Hosts with the same user, port and ``Host`` lines form a group. If the outputs for the first two hosts of a
+        group differ only in the host's name, every other host gets this output with its own name.
 
         Raises ``InputError`` for an invalid ``ssh_config``, and if OpenSSH is missing or does not respond.
         """
@@ -223,10 +220,6 @@ class OpenSsh:
 
 
 def _outputs(process: subprocess.Popen[str], waits: Callable[[], None]) -> tuple[str, str]:
-    """Return standard output and error of ``process``.
-
-    Call ``waits`` after ``_WORKING_S``, when the process probably waits for another program.
-    """
     try:
         return process.communicate(timeout=min(_WORKING_S, _READING_S))
     except subprocess.TimeoutExpired:
@@ -235,6 +228,6 @@ def _outputs(process: subprocess.Popen[str], waits: Callable[[], None]) -> tuple
 
 
 def _files(lines: Iterable[str]) -> list[str]:
-    """Return the files that ssh read, by its messages ``lines``; empty if a file name is truncated or escaped."""
+    """Return the files that ssh read, or nothing if its messages truncate or escape a file name."""
     found = [match[1] for line in lines if (match := _FILE.fullmatch(line))]
     return [] if any(len(name) >= _CUT or "\\" in name for name in found) else found

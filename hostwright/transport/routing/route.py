@@ -25,7 +25,6 @@ def endpoint_of(target: Target, options: Options) -> Endpoint:
 
 
 def _endpoint(target: Target, options: Options) -> Endpoint:
-    """Resolve the settings of the host's SSH server. The inventory takes precedence over ``ssh_config``."""
     destination = Destination(target.address or target.name, target.user or "", target.port or 0)
     endpoint = sshconfig.resolve(destination, config_of(options), options.shared.openssh)
     if target.known_hosts:
@@ -36,14 +35,13 @@ def _endpoint(target: Target, options: Options) -> Endpoint:
 
 
 def config_of(options: Options) -> Path | None:
-    """The configured file that replaces the user's and the system's ``ssh_config``; ``None`` if not set."""
+    """The file that replaces the user's and the system's ``ssh_config``, or ``None``."""
     return expanded(options.ssh_config) if options.ssh_config else None
 
 
 def _with_own_file(endpoint: Endpoint, path: Path) -> Endpoint:
-    """Return ``endpoint`` with ``path`` in place of the user's and the system's ``known_hosts`` files.
-
-    Keys that these files revoke are still refused.
+    """Use ``path`` instead of the user's and the system's ``known_hosts`` files. Keys that these revoke are still
+    refused.
     """
     others = (*endpoint.known_hosts, *endpoint.system_known_hosts)
     return replace(endpoint, known_hosts=(path,), system_known_hosts=(), revoking=others)
@@ -63,8 +61,7 @@ def jumps_of(target: Target, endpoint: Endpoint, options: Options) -> list[Endpo
 def _chain(endpoint: Endpoint, options: Options, also: Path | None, depth: int = 0) -> list[Endpoint]:
     """Return the jump hosts on the route to ``endpoint``, the nearest to this machine first.
 
-    They include the jump hosts that ``ssh_config`` sets for the first jump host. ``also`` is the inventory's
-    ``known_hosts`` file, which jump hosts use in addition to their own.
+    Jump hosts use the inventory's ``known_hosts`` file ``also`` in addition to their own.
     """
     if depth > _MAX_HOPS:
         raise InputError(f"the jump hosts of '{endpoint.address}' form a loop; correct ProxyJump in ssh_config")

@@ -18,8 +18,8 @@ from hostwright.transport.routing.openssh import Destination
 def ssh_command(target: Target, options: Options, command: str = "", *, terminal: bool = False) -> tuple[str, ...]:
     """Return the arguments of ``ssh`` to log in to ``target``, or to run ``command`` in its login shell.
 
-    ssh reads further settings from ``ssh_config``. It fails for an unknown host key, and prompts for the password.
-    ``terminal`` requests a terminal for a command. Raises ``Unreachable`` for an invalid inventory or ``ssh_config``.
+    ssh fails for an unknown host key, and prompts for the password. ``terminal`` requests a terminal for a command.
+    Raises ``Unreachable`` for an invalid inventory or ``ssh_config``.
 
     >>> from types import SimpleNamespace
     >>> given = dict(name="gpu01", address="192.0.2.11", port=2222, user="ops", key_file=None, known_hosts=None)
@@ -50,10 +50,9 @@ def ssh_command(target: Target, options: Options, command: str = "", *, terminal
 
 
 def _proxy(ssh: Sequence[str], hops: Sequence[str], target: Target, options: Options) -> str:
-    """Return a ``ProxyCommand`` through the jump hosts ``hops``, the nearest first.
+    """Return a ``ProxyCommand`` through ``hops``.
 
-    The jump hosts' keys are checked with the host key options of ``target``. ``ssh -J`` would not pass the known_hosts
-    file to the jump hosts, and would prompt for unknown keys.
+    ``ssh -J`` would not pass the known_hosts file to the jump hosts, and would prompt for unknown keys.
     """
     *before, last = hops
     jump = sshconfig.hop(last)

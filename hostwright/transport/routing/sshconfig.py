@@ -20,7 +20,7 @@ from hostwright.common.userpaths import expanded
 from hostwright.transport.routing.openssh import Destination, OpenSsh, SshSettings
 
 _TOKEN = re.compile(r"%(.?)|\$\{([^}]*)\}", re.DOTALL)
-#: token about this machine's user → function that returns the value. In a container, the function may fail.
+#: token about this machine's user → function that returns the value and may fail in a container
 _USER: Mapping[str, Callable[[], object]] = {"d": Path.home, "u": getpass.getuser}
 
 
@@ -36,7 +36,7 @@ class Tokens:
     alias: str = ""
 
     def value(self, token: str) -> str | None:
-        """Return the value of the token with the letter ``token``; ``None`` if file names do not support the token."""
+        """Return the value of the token with the letter ``token``; ``None`` for an unsupported token."""
         if token in ("L", "l", "C"):
             here = socket.gethostname()
             all_of_them = f"{here}{self.host}{self.port}{self.user}{self.jump}"
@@ -59,7 +59,7 @@ class Tokens:
         }.get(token)
 
     def filled(self, text: str, more: Mapping[str, str] | None = None) -> str:
-        """Expand the tokens and environment variables in ``text``; ``more`` has tokens that only this setting supports.
+        """Expand the tokens and environment variables in ``text``. ``more`` are the tokens of this setting only.
 
         Raises ``InputError`` for a token or variable without a value.
         """
@@ -76,7 +76,7 @@ class Tokens:
         return _TOKEN.sub(one, text)
 
     def path(self, text: str) -> Path:
-        """Expand the tokens in the file name ``text``; return the path."""
+        """Return the file name ``text`` as a path, with tokens expanded."""
         return expanded(self.filled(text))
 
     def paths(self, setting: str, text: str) -> tuple[Path, ...]:
@@ -246,9 +246,9 @@ def hops(proxy_jump: str) -> tuple[str, ...]:
 
 
 def hop(text: str) -> Destination:
-    """Parse the jump host ``[user@]host[:port]``. Raises ``InputError`` for any other ``text``.
+    """Parse the jump host ``[user@]host[:port]``, with an IPv6 address in brackets.
 
-    An IPv6 address is in brackets.
+    Raises ``InputError`` for any other ``text``.
     """
     match = re.fullmatch(r"(?:([^@]+)@)?(?:\[([0-9A-Fa-f:.%\w]+)\]|([^:@\[\]]+))(?::(\d{1,5}))?", text)
     if not match:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-#: pattern for a line that begins a stanza. OpenSSH allows keywords in quotes.
+#: pattern for a line that begins a stanza; the keyword may be in quotes
 _BEGINS = re.compile(rb"(?im)^[^#a-z\n]*(host|match)(?![a-z])[ \t]*=?[ \t]*([^\n]*)$")
 _PATTERNS = re.compile(rb"[\w.:*?! \t-]+")
 _EVERYONE = re.compile(rb"(?i)(?:(?:final|canonical)[ \t]+)?all")
@@ -59,7 +59,7 @@ class Stanzas:
         return cls(named, tuple(patterns), final)
 
     def applying(self, name: str) -> tuple[tuple[int, ...], tuple[bool, ...]] | None:
-        """Return a key that is equal for hosts to which the same ``Host`` lines apply.
+        """Return a key that is equal for hosts with the same ``Host`` lines.
 
         ``None`` for a name that OpenSSH may print in another form.
 

@@ -43,7 +43,7 @@ TYPE = b"text/plain; charset=utf-8"
 class HttpRequest:
     """A GET or HEAD request: path, address of the peer, and headers with lowercase names.
 
-    A header that appears more than once has an empty value.
+    A repeated header has an empty value.
     """
 
     path: str
@@ -53,10 +53,7 @@ class HttpRequest:
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
-    """A part of an open file: ``size`` bytes from ``offset`` on.
-
-    The code that creates the ``Reply`` closes the file in ``Reply.over``.
-    """
+    """A part of an open file: ``size`` bytes from ``offset`` on. ``Reply.over`` must close the file."""
 
     file: BinaryIO
     offset: int
@@ -71,8 +68,8 @@ def _unheard(_taken: int, _whole: bool) -> None:
 class Reply:
     """The response to a request.
 
-    ``over`` is called once, at the end of the response. Its arguments are the number of content bytes sent, and whether
-    the peer requested and received the whole content.
+    ``over`` is called once, at the end of the response, with the number of content bytes sent, and whether the peer
+    requested and received the whole content.
     """
 
     status: HTTPStatus
@@ -82,12 +79,12 @@ class Reply:
 
     @property
     def size(self) -> int:
-        """Number of bytes of ``content``, in memory or in the file."""
+        """Number of bytes of the content."""
         return self.content.size if isinstance(self.content, FilePart) else len(self.content)
 
 
 class Served(Protocol):
-    """The content that a server offers, and the peers that may fetch it."""
+    """The content of a server, and the peers that may fetch it."""
 
     def expects(self, peer: str, /) -> bool:
         """Return whether the client with the address ``peer`` may fetch any content."""
@@ -133,17 +130,14 @@ class Server(ThreadingMixIn, TCPServer):
         super().__init__((address, port), Handler)
 
     def get_request(self) -> tuple[Any, Any]:
-        """Accept a connection.
-
-        The TLS handshake follows in the connection's thread, because here it would block other connections.
-        """
+        """Accept a connection. The TLS handshake follows in the connection's thread."""
         connection, peer = super().get_request()
         if self.tls is not None:
             connection = self.tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
         return connection, peer
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Start a thread for the request, whose connection takes a slot."""
+        """Start a thread for the request, and give its connection a slot."""
         places = self.expected if self.served.expects(client_address[0]) else self.strangers
         places.take(request, client_address[0])
         try:
@@ -161,12 +155,11 @@ class Server(ThreadingMixIn, TCPServer):
                 places.leave(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Print nothing, unlike the base class: requested paths are secret, and a host that disconnects tries again."""
+        """Print nothing, unlike the base class, because requested paths are secret."""
 
 
 @contextmanager
 def _within(seconds: float, connection: socket.socket) -> Iterator[None]:
-    """Shut down the connection if the block takes longer than ``seconds``."""
     end = threading.Timer(seconds, hang_up, (connection,))
     end.daemon = True
     end.start()
@@ -198,10 +191,9 @@ class Handler(BaseRequestHandler):
             answer.over(taken, body and taken == answer.size)
 
     def _answered(self) -> tuple[Reply | None, bool]:
-        """Read the request, and send the response except for the content of a file.
+        """Return the response, and whether the peer requested its content (GET, not HEAD).
 
-        Return the response (``None`` if nothing could be sent), and whether the peer requested the content (GET, not
-        HEAD).
+        The content of a file is not sent. The response is ``None`` if nothing could be sent.
         """
         if self.server.tls is not None and not self._shook_hands():
             return None, False
@@ -234,7 +226,6 @@ class Handler(BaseRequestHandler):
         return True
 
     def _read(self, parser: h11.Connection) -> h11.Request | None:
-        """Read the request; return ``None`` if the peer disconnects before the end of the request."""
         size = 0
         while True:
             event = parser.next_event()
@@ -276,7 +267,6 @@ class Handler(BaseRequestHandler):
             self.request.sendall(head + short)
 
     def _send_file(self, part: FilePart) -> int:
-        """Send the file ``part`` in pieces, each with a time limit; return the number of bytes sent."""
         done = 0
         with suppress(OSError):  # After a disconnect or a timeout, the number of sent bytes is still returned.
             while done < part.size:
@@ -293,10 +283,7 @@ class Handler(BaseRequestHandler):
 
 
 def _path(target: str) -> str:
-    """Return the path in ``target``, the target of an HTTP request; empty if it has none.
-
-    A proxy may send a whole URL (RFC 9112, 3.2.2), whose authority is this server.
-    """
+    """Return the path of an HTTP request; empty if it has none. A proxy may send a whole URL (RFC 9112, 3.2.2)."""
     if target.startswith("/"):
         return target
     try:

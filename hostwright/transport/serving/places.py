@@ -20,20 +20,20 @@ Peer = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def peer_address(peer: str) -> Peer:
-    """Parse ``peer``, the address of a client; an IPv4-mapped IPv6 address becomes an IPv4 address."""
+    """Parse the client's address ``peer``; an IPv4-mapped IPv6 address becomes an IPv4 address."""
     address = ipaddress.ip_address(peer.partition("%")[0])
     return getattr(address, "ipv4_mapped", None) or address
 
 
 def peer_name(peer: str) -> str:
-    """Return the name under which the connections of ``peer`` are counted: an IPv4 address, or an IPv6 network."""
+    """Return the IPv4 address or IPv6 network of ``peer``, under which its connections are counted."""
     address = peer_address(peer)
     return str(address if address.version == 4 else ipaddress.ip_network((address, IPV6_NETWORK), strict=False))
 
 
 @dataclass(slots=True)
 class Places:
-    """Limits the connections with a slot to ``total`` at once, of which one peer has at most ``by_peer``."""
+    """Limits the connections with a slot to ``total`` at once, and to ``by_peer`` for one peer."""
 
     total: int
     by_peer: int
@@ -43,7 +43,7 @@ class Places:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self, connection: socket.socket, peer: str) -> None:
-        """Give a slot to a new connection. If necessary, first shut down an older connection (see the module)."""
+        """Give a slot to a new connection. If all are taken, first shut down an older connection."""
         name = peer_name(peer)
         with self._lock:
             held = [*self._taken.values(), name]
@@ -60,7 +60,7 @@ class Places:
         hang_up(oldest)
 
     def admit(self, connection: socket.socket) -> None:
-        """Free the slot of a connection that has shown a valid token; the connection stays open."""
+        """Free the slot of a connection with a valid token; the connection stays open."""
         with self._lock:
             if self._taken.pop(connection, None):
                 self._admitted.add(connection)
@@ -79,13 +79,13 @@ class Places:
 
     @property
     def taken(self) -> int:
-        """Return the number of slots that are taken."""
+        """Return the number of taken slots."""
         with self._lock:
             return len(self._taken)
 
 
 def hang_up(connection: socket.socket) -> None:
-    """Shut down a connection; do nothing if the connection has ended."""
+    """Shut down a connection, if it has not ended."""
     with suppress(OSError):
         # SSLSocket.shutdown would drop the TLS keys first, and the connection's thread would then send plain text.
         socket.socket.shutdown(connection, socket.SHUT_RDWR)

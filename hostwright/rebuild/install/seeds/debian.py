@@ -26,7 +26,7 @@ FETCHED = ("ssh_host_ed25519_key", "ssh_host_ed25519_key.pub", "authorized_keys"
 def files(install: Install, *, host: str, url: str) -> dict[str, str]:
     """Return name → content of the preseed file, the script and the user's SSH keys, served below ``url``.
 
-    ``host`` names the host in error messages. The caller adds the host key.
+    ``host`` is the name for error messages. The host key is not included.
     """
     beside = {"late.sh": _script(install), "authorized_keys": "".join(f"{key}\n" for key in install.ssh_keys)}
     return {"preseed.cfg": _preseed_file(install, host, url, beside), **beside}
@@ -35,7 +35,7 @@ def files(install: Install, *, host: str, url: str) -> dict[str, str]:
 def checksum(files: Mapping[str, str]) -> str:
     """Return the kernel argument that makes the installer accept only the preseed file in ``files``.
 
-    It depends only on the settings. The installer supports only MD5; no practical preimage attack on MD5 is known.
+    The installer supports only MD5; no practical preimage attack on MD5 is known.
     """
     return f"preseed/url/checksum={hashlib.md5(files['preseed.cfg'].encode(), usedforsecurity=False).hexdigest()}"
 
@@ -66,7 +66,6 @@ def _preseed_file(install: Install, host: str, url: str, beside: Mapping[str, st
 
 
 def _find_disk(install: Install) -> str:
-    """Shell command before partitioning that replaces a link below /dev/disk by the disk's path, for partman."""
     return sh(
         'disk=$(readlink -f %s) && debconf-set partman-auto/disk "$disk" && debconf-set grub-installer/bootdev "$disk"',
         install.disk.path,
@@ -74,10 +73,9 @@ def _find_disk(install: Install) -> str:
 
 
 def _late_command(install: Install, url: str, beside: Mapping[str, str]) -> str:
-    """Shell command for the end of the installation: fetch the files ``FETCHED``, set up sudo, run the script.
+    """Return a shell command for the end of the installation.
 
-    It verifies the checksums of ``beside``: the script and the user's SSH keys. It has neither line breaks nor
-    backslashes, which are special in a preseed file.
+    The command has neither line breaks nor backslashes, which are special in a preseed file.
     """
     fetch = sh('wget -q -O "$name" %s/"$name" || exit 1', url)
     rule = sh("echo %s > %s && chmod 440 %s", f"{install.user} ALL=(ALL) NOPASSWD: ALL", *[f"/target{SUDOERS}"] * 2)

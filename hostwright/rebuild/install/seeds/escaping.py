@@ -14,9 +14,6 @@ _NOT_PLAIN = re.compile(r"[^\x20-\x7e]")
 def to_yaml(value: Any) -> str:
     r"""Convert text, numbers, booleans, lists and mappings to YAML on one line, in ASCII.
 
-    The result is JSON, except for ``\U`` with eight digits for characters outside ASCII, because YAML does not support
-    JSON's surrogate pairs.
-
     >>> print(to_yaml({"a": 'x: "y"\n'}))
     {"a": "x: \"y\"\n"}
     """
@@ -25,10 +22,10 @@ def to_yaml(value: Any) -> str:
 
 
 def preseed(value: str, where: str) -> str:
-    """Return ``value`` for a line of a preseed file. Raises ``InputError`` if the installer would misread it.
+    """Return ``value`` for a line of a preseed file.
 
-    The installer misreads line breaks, a trailing backslash (joins the next line) and surrounding spaces (are lost).
-    ``where`` is the place of the value for the error.
+    Raises ``InputError`` with the position ``where`` if the installer would misread the value, because of line breaks,
+    a trailing backslash or surrounding spaces.
     """
     if not value.isprintable() or "\\" in value or value != value.strip():
         raise InputError(

@@ -153,7 +153,7 @@ def _hash(value: Any) -> Any:
 
 
 def command_text(text: str) -> str:
-    """Return ``text``, a command for ``/bin/sh``. Raises ``ValueError`` if no shell can run it or it has a template."""
+    """Return ``text``, a command for ``/bin/sh``. Raises ``ValueError`` if it has a template or no shell can run it."""
     if template := _TEMPLATE.search(text):
         raise ValueError(f"found the template {template[0]!r}, which is not rendered here")
     if not text.strip() or "\0" in text or not _encodable(text):

@@ -16,7 +16,7 @@ from hostwright.rebuild.install.seeds import fields as v
 from hostwright.rebuild.install.seeds.settings import Install, Reinstall
 
 INSTALL, REINSTALL = "hostwright_install", "hostwright_reinstall"
-#: error text for a seed with a fixed path but without allowed clients. Any client could fetch the private host key.
+#: error text for a seed with a fixed path but without allowed clients, from which any client could fetch the host key
 WHO_IS_NEEDED = "is needed with a fixed path: an address, a network, or any"
 #: kernel argument that makes Debian's installer accept any TLS certificate
 UNCHECKED = "debian-installer/allow_unauthenticated_ssl"
@@ -44,10 +44,7 @@ def read_reinstall(host: Host) -> Reinstall | None:
 
 
 def _wanted(host: Host, name: str) -> bool:
-    """Whether the host has the settings ``name``. A null variable of the host cancels the settings of its groups.
-
-    Raises ``InputError`` if both kinds of settings are set.
-    """
+    """Raises ``InputError`` if the variables ``INSTALL`` and ``REINSTALL`` of the host are both set."""
     given = {variable: _written(host, variable) for variable in (INSTALL, REINSTALL)}
     if given[INSTALL] and given[REINSTALL]:
         raise InputError(
@@ -64,7 +61,6 @@ def _written(host: Host, name: str) -> bool:
 
 
 def _first_label(name: str) -> str:
-    """Part of the inventory name ``name`` before the first dot; empty for an address or an invalid hostname."""
     try:
         ipaddress.ip_address(name)
     except ValueError:

@@ -19,9 +19,9 @@ PRIVATE, PUBLIC = "ssh_host_ed25519_key", "ssh_host_ed25519_key.pub"
 class Seed:
     """Files and kernel arguments for an installer. ``files`` include the private host key and are never shown.
 
-    The installer fetches the file with the name ``first`` before all others. The site's PXE or boot loader must pass
-    ``command_line`` to the kernel; quote a ``;`` in it for GRUB. ``checksum`` is another kernel argument, with which
-    the installer accepts only this first file; empty if the installer has no such argument.
+    The installer fetches the file ``first`` before all others. The site's boot loader must pass ``command_line`` to the
+    kernel; quote a ``;`` in it for GRUB. With the kernel argument ``checksum``, if any, the installer accepts only this
+    first file.
     """
 
     files: Mapping[str, bytes] = field(repr=False)
@@ -31,10 +31,9 @@ class Seed:
 
 
 def render_seed(install: Install, *, host: str, keys: KeyPair, url: str) -> Seed:
-    """Render the seed for the installation ``install`` of a host. It must be served below ``url``.
+    """Render the seed for the installation ``install`` of a host, to be served below ``url``.
 
-    ``host`` is the host's name in the inventory, and ``keys`` are its new host key. Raises ``InputError`` for a value
-    that cannot be escaped safely.
+    ``keys`` are the new host key. Raises ``InputError`` for a value that cannot be escaped safely.
     """
     base = url.rstrip("/")
     if install.os == "ubuntu":
@@ -45,7 +44,7 @@ def render_seed(install: Install, *, host: str, keys: KeyPair, url: str) -> Seed
 
 
 def render_keys(keys: KeyPair) -> Seed:
-    """Render a seed for a site's own reinstall command. It contains only the new host key ``keys``.
+    """Render a seed for a site's own reinstall command, with only the new host key ``keys``.
 
     The key is in two files for sshd, and in user-data for cloud-init.
     """

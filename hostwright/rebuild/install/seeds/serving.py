@@ -28,8 +28,6 @@ REMEMBERED = 16  #: maximum number of refused or failed clients that are stored 
 
 @dataclass(slots=True)
 class _Published:
-    """State of one host's seed: its path, the allowed clients and the fetched files."""
-
     path: str
     seed: Seed | None = None
     only_from: ipaddress.IPv4Network | ipaddress.IPv6Network | None = None
@@ -79,8 +77,7 @@ class SeedServer:
     def reserve(self, host: str, *, path: str = "") -> str:
         """Reserve a URL for the seed of ``host`` until ``withdraw``, and return it without a trailing slash.
 
-        The URL ends with ``path``, by default with a random path. Raises ``InputError`` if another host has the same
-        path.
+        The URL ends with ``path``, by default a random path. Raises ``InputError`` if another host has the same path.
         """
         with self._changed:
             kept = self._hosts.get(host)
@@ -91,9 +88,9 @@ class SeedServer:
             return self._url(kept.path)
 
     def publish(self, host: str, seed: Seed, *, only_from: str | None, path: str = "") -> str:
-        """Serve ``seed`` to the clients in ``only_from`` (an address or a network); return its URL.
+        """Serve ``seed`` to the clients in ``only_from`` (an address or a network; ``None``: all); return its URL.
 
-        ``None`` is for all clients. An earlier seed of ``host`` and the record of its fetched files are dropped.
+        An earlier seed of ``host`` and the record of its fetched files are dropped.
         """
         url = self.reserve(host, path=path)
         network = ipaddress.ip_network(only_from, strict=False) if only_from else None
@@ -102,7 +99,7 @@ class SeedServer:
         return url
 
     def withdraw(self, host: str) -> frozenset[str]:
-        """Stop serving the seed of ``host``, if any; return the names of the files that were sent completely."""
+        """Stop serving the seed of ``host``; return the names of the files that were sent completely."""
         with self._changed:
             published = self._hosts.pop(host, None)
             self._changed.notify_all()
@@ -114,22 +111,19 @@ class SeedServer:
             return frozenset(self._hosts[host].fetched) if host in self._hosts else frozenset()
 
     def refused(self, host: str) -> frozenset[str]:
-        """Addresses of clients whose requests for this host's seed were refused."""
+        """Addresses of the clients with refused requests for this host's seed."""
         with self._changed:
             return frozenset(self._hosts[host].refused) if host in self._hosts else frozenset()
 
     def failures(self, host: str) -> frozenset[str]:
-        """Clients that may fetch this host's seed but failed at the TLS handshake.
-
-        Each entry is an address with OpenSSL's reason.
-        """
+        """Clients that may fetch this host's seed but failed at the TLS handshake: addresses with OpenSSL's reason."""
         with self._changed:
             return frozenset(self._hosts[host].failed) if host in self._hosts else frozenset()
 
     def wait_fetched(self, host: str, timeout_s: float, *, name: str = "") -> bool:
-        """Wait until a file of the seed of ``host`` is fetched; return whether that was within ``timeout_s``.
+        """Wait until the file ``name`` (default: ``Seed.first``) is fetched; return ``False`` after ``timeout_s``.
 
-        The file is ``name``, by default ``Seed.first``. Returns ``False`` as soon as the seed is withdrawn.
+        Returns ``False`` at once if the seed is withdrawn.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._settled(host, name), timeout_s)
@@ -141,7 +135,7 @@ class SeedServer:
             return any(kept.admits(peer) for kept in self._hosts.values() if kept.seed)
 
     def answer(self, request: HttpRequest) -> Reply:
-        """Reply to ``request`` with a file of a seed, or with an error if the client may not fetch the file."""
+        """Reply to ``request`` with a file of a seed, or with an error."""
         folder, _, name = request.path.removeprefix("/").rpartition("/")
         with self._changed:
             for host, published in self._hosts.items():
@@ -165,7 +159,7 @@ class SeedServer:
                 self._changed.notify_all()
 
     def failed(self, peer: str, reason: str) -> None:
-        """Record that the client ``peer`` failed at the TLS handshake for ``reason``, if it may fetch a seed."""
+        """Record that ``peer`` failed at the TLS handshake for ``reason``, if this client may fetch a seed."""
         with self._changed:
             for published in self._hosts.values():
                 if published.admits(peer) and len(published.failed) < REMEMBERED:

@@ -14,7 +14,7 @@ from pydantic import BeforeValidator
 
 from hostwright.rebuild.install.seeds import fields as v
 
-#: default time limit in seconds for an installation. Boots take up to 10 minutes, installers up to 20 minutes.
+#: default time limit in seconds for an installation; boots take up to 10 minutes, installers up to 20 minutes
 INSTALL_TIMEOUT_S = 2400.0
 
 
@@ -23,7 +23,7 @@ class Disk:
     """The disk to overwrite: its path, or the properties by which Ubuntu's installer matches disks.
 
     ``serial``, ``model`` and ``vendor`` are udev's ID_SERIAL, ID_MODEL and ID_VENDOR, with the wildcards ``*`` and
-    ``?``; ``size`` selects the largest or smallest matching disk.
+    ``?``. ``size`` selects the largest or smallest matching disk.
     """
 
     path: v.Device = ""
@@ -92,12 +92,11 @@ DiskField = Annotated[Disk, BeforeValidator(_as_disk)]
 class Install:
     """Settings of an unattended installation with Hostwright's seed (files for the installer).
 
-    ``timeout`` is in seconds, from power-on until SSH answers. ``serve`` is this machine's address and port, as the
-    host reaches them. ``path`` is a fixed URL path of the seed for a site's boot loader. ``allow_from`` has the clients
-    that may fetch the seed: an address, a network or ``any``; by default the fixed address in ``network``. ``https``
-    needs a boot loader that passes Hostwright's CA certificate to the installer (``tls``). ``layout`` raid1 needs two
-    disks and UEFI. ``kernel_arguments`` apply to the installer and to the new system. ``late_commands`` run in the
-    installer, with the new system at ``/target``.
+    ``timeout`` is in seconds, from power-on until SSH answers. ``serve`` is this machine's address and port for the
+    host. ``path`` is a fixed URL path of the seed. ``allow_from`` are the clients that may fetch the seed: an address,
+    a network or ``any``; by default the fixed address in ``network``. ``https`` needs a boot loader that passes
+    Hostwright's CA certificate to the installer. ``layout`` raid1 needs two disks and UEFI. ``kernel_arguments`` apply
+    to the installer and to the new system. ``late_commands`` run in the installer, with the new system at ``/target``.
     """
 
     serve: v.Endpoint
@@ -133,7 +132,7 @@ class Install:
 
     @property
     def only_from(self) -> str | None:
-        """Address or network whose clients may fetch the seed; ``None`` for any client."""
+        """Address or network of the clients that may fetch the seed; ``None`` for any client."""
         if self.allow_from:
             return None if self.allow_from == "any" else self.allow_from
         return str(self.network.ip.ip) if self.network.fixed else None
@@ -143,11 +142,11 @@ class Install:
 class Reinstall:
     """A site's own command (MAAS, Foreman, Warewulf) that reinstalls a host, run on this machine by ``/bin/sh``.
 
-    It must exit with status 0 within ``timeout`` seconds, once the installation runs or is complete. ``host_keys`` is
-    the source of the new host key. ``given``: this machine generates the key and serves it, and the command must make
-    the new system fetch it below ``HOSTWRIGHT_SEED``. ``console``: the new system generates the key, which is read from
-    its console. ``path`` is a fixed URL path of the served key, which requires ``allow_from``; by default the path is
-    random. With ``https``, the command also receives the certificate to trust.
+    It must exit with 0 within ``timeout`` seconds. ``host_keys`` is the source of the new host key. With ``given``,
+    this machine serves the key below ``HOSTWRIGHT_SEED``, and the command must make the new system fetch it. With
+    ``console``, the new system generates the key, which is read from its console. ``path`` is a fixed URL path of the
+    served key, and requires ``allow_from``; by default the path is random. With ``https``, the command also receives
+    the certificate to trust.
     """
 
     command: v.Command
@@ -167,12 +166,11 @@ class Reinstall:
 def reinstall_environment(
     *, host: str, address: str, reason: str, run: str, host_key: str = "", seed: str = "", seed_ca: str = ""
 ) -> dict[str, str]:
-    """Return the environment variables for a site's reinstall command. All names begin with ``HOSTWRIGHT_``.
+    """Return the environment variables for a site's reinstall command, with the prefix ``HOSTWRIGHT_``.
 
-    ``HOST`` and ``ADDRESS`` are from the inventory; ``REASON`` is the reason for the rebuild, and ``RUN`` the run's ID.
-    ``HOST_KEY`` is the new system's public key line, if this machine generates the key. ``ssh_host_ed25519_key``, its
-    ``.pub`` file and ``user-data`` for cloud-init are served below the URL ``SEED``. With HTTPS, ``SEED_CA`` is a local
-    PEM file with the certificate to trust.
+    ``REASON`` is the reason for the rebuild, ``RUN`` the run's ID, and ``HOST_KEY`` the new system's public key line,
+    if this machine generates the key. ``SEED`` is the URL of the key files and ``user-data`` for cloud-init. With
+    HTTPS, ``SEED_CA`` is a local PEM file with the certificate to trust.
     """
     named = {
         "HOST": host, "ADDRESS": address, "REASON": reason, "RUN": run, "HOST_KEY": host_key, "SEED": seed,

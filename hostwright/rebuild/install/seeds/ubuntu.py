@@ -22,16 +22,15 @@ KEPT_BACK = ("linux-", "nvidia-", "libnvidia-")
 UNATTENDED = "/etc/apt/apt.conf.d/52hostwright"
 SUDOERS = "/etc/sudoers.d/90-hostwright"
 GRUB = "/etc/default/grub.d/90-hostwright.cfg"
-#: command that makes all copies of the seed private. Older installers leave the host key in the seed world-readable.
+#: command that makes all copies of the seed private, because older installers leave the host key world-readable
 _LEFT_BEHIND = "chmod -Rf go= /etc/cloud/cloud.cfg.d/99-installer.cfg /var/log/installer || true"
-#: Command that extends / to the whole volume group, because older installers give it at most 200 GiB. If the group is
-#: already full, lvextend fails without harm.
+#: command that extends / to the whole volume group, because older installers give it at most 200 GiB
 _WHOLE_GROUP = 'lvextend --resizefs --extents +100%FREE "$(findmnt -n -o SOURCE /target)" || true'
 _ESP = "1G"  #: size of the EFI system partition. Ubuntu's installer chooses the same size for large disks.
 
 
 def files(install: Install, *, keys: KeyPair) -> dict[str, str]:
-    """Return name → content of the files that cloud-init fetches below the seed's URL. ``keys`` is the new host key."""
+    """Return name → content of the files that cloud-init fetches. ``keys`` is the new host key."""
     # cloud-init uses the instance ID as a directory name, so each installation needs another ID.
     instance = hashlib.sha256(keys.public.blob).hexdigest()[:16]
     meta = {"instance-id": f"hostwright-{instance}", "local-hostname": install.hostname}
@@ -91,10 +90,7 @@ def network(wanted: Network) -> dict[str, Any]:
 
 
 def storage(install: Install) -> dict[str, Any]:
-    """Return the section ``storage`` of the autoinstall document.
-
-    It names one of the installer's layouts or, for raid1, has all storage actions.
-    """
+    """Return the section ``storage`` of the autoinstall document."""
     if install.layout == "raid1" and install.second_disk is not None:
         return {"config": _mirrored(install.disk, install.second_disk)}
     layout: dict[str, Any] = {"name": install.layout, "match": install.disk.match}
@@ -105,7 +101,6 @@ def storage(install: Install) -> dict[str, Any]:
 
 
 def _mirrored(*disks: Disk) -> list[dict[str, Any]]:
-    """Return storage actions for / on a RAID 1 of two ``disks``, with GRUB on an EFI partition of each disk."""
     actions: list[dict[str, Any]] = []
     for number, disk in enumerate(disks):
         name = f"disk{number}"
@@ -128,11 +123,7 @@ def _mirrored(*disks: Disk) -> list[dict[str, Any]]:
 
 
 def late_commands(install: Install) -> list[str]:
-    """Return the shell commands for the end of the installation, with the site's own commands last.
-
-    They allow sudo without a password, exclude kernels and NVIDIA's packages from unattended upgrades, and configure
-    LVM and GRUB.
-    """
+    """Return the shell commands for the end of the installation, with the site's own commands last."""
     commands = [
         _write(SUDOERS, f"{install.user} ALL=(ALL) NOPASSWD: ALL\n", mode="0440"),
         _write(UNATTENDED, render("base/unattended.conf.j2", never=KEPT_BACK), mode="0644"),
@@ -145,10 +136,7 @@ def late_commands(install: Install) -> list[str]:
 
 
 def grub(install: Install) -> str:
-    """Return the line for GRUB's settings that adds the kernel arguments of the new system.
-
-    Validators exclude shell syntax in these arguments.
-    """
+    """Return the line for GRUB's settings with the kernel arguments of the new system."""
     return f'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX {" ".join(install.kernel_arguments)}"\n'
 
 
@@ -164,7 +152,6 @@ def command_line(install: Install, url: str) -> str:
 
 
 def _kernel_network(install: Install) -> list[str]:
-    """Return the kernel arguments ``ip=`` (only for IPv4) and ``BOOTIF=``; see initramfs-tools(7)."""
     wanted = install.network
     boot_interface = [f"BOOTIF=01-{wanted.mac.replace(':', '-')}"] if wanted.mac else []
     if not wanted.fixed or wanted.ip.version == 6:

@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 FOLDER, KEY = "seeds", "authority.pem"
 #: names in ``FOLDER`` of the authority's certificate and of an initial ramdisk with this certificate
 CERTIFICATE, PART = "hostwright-ca.pem", "hostwright-ca.cpio.gz"
-#: validity of the certificate authority. Afterwards, boot loaders need an initial ramdisk with a new certificate.
+#: validity of the certificate authority, after which boot loaders need a new initial ramdisk
 AUTHORITY_LASTS = timedelta(days=5 * 365)
 SERVER_LASTS = timedelta(days=30)  #: validity of a seed server's TLS certificate
-#: start of the validity of all certificates. The clock of a host with a flat battery may be years behind.
+#: start of the validity of all certificates, early because a host with a flat battery may have a wrong clock
 BEGINS = datetime(2000, 1, 1, tzinfo=UTC)
 ADDRESSES = ("0.0.0.0/0", "::/0")
-#: only DNS name that the authority may certify. No host can have a name in ``.invalid`` (RFC 6761).
+#: only DNS name that the authority may certify; no host can have a name in ``.invalid`` (RFC 6761)
 NO_NAME = "hostwright.invalid"
 OTHERS = 0o077
 
@@ -67,7 +67,7 @@ class Authority:
     def context(self, address: str) -> ssl.SSLContext:
         """Return a TLS context with a new certificate for a server at ``address``.
 
-        Raises ``HostwrightError`` if a temporary file in ``folder`` cannot be written.
+        Raises ``HostwrightError`` if a temporary file cannot be written.
         """
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -121,11 +121,7 @@ def open_authority(root: Path) -> Authority:
 
 
 def subject_hash(certificate: Certificate) -> str:
-    """Return the file name (without ``.0``) under which OpenSSL finds ``certificate`` in a directory.
-
-    The name is a hash of the subject in OpenSSL's canonical form. The subjects here are already in that form: a single
-    text in lowercase ASCII.
-    """
+    """Return the file name (without ``.0``) under which OpenSSL finds ``certificate`` in a directory."""
     encoded = certificate.subject.public_bytes()
     return hashlib.sha1(encoded[2:], usedforsecurity=False).digest()[3::-1].hex()
 

@@ -17,10 +17,7 @@ _FOLDER, _FILE, _PROGRAM = 0o040755, 0o100644, 0o100755
 
 
 def boot_part(certificate: bytes, subject_hash: str) -> bytes:
-    """Return an initial ramdisk with ``certificate`` (PEM) under the file name that OpenSSL expects.
-
-    Equal input gives equal bytes.
-    """
+    """Return an initial ramdisk with ``certificate`` (PEM), reproducible byte for byte."""
     trust = sh_file(__file__, "trust.sh", certificate=f"/{CERTIFICATE}")
     order = sh_file(__file__, "order.sh", order=f"/{ORDER}", trust=f"/{TRUST}")
     files = {
@@ -36,13 +33,11 @@ def boot_part(certificate: bytes, subject_hash: str) -> bytes:
 
 
 def _folders(files: dict[str, tuple[int, bytes]]) -> Iterator[str]:
-    """Directories of ``files``, parents first, because the kernel creates only directories that have an entry."""
     parts = [name.split("/")[:-1] for name in files]
     yield from dict.fromkeys("/".join(words[:depth]) for words in parts for depth in range(1, len(words) + 1))
 
 
 def _entry(name: str, mode: int, content: bytes = b"") -> bytes:
-    """Return the entry of a file or directory for an archive in newc format (cpio(5)), owned by root, with mtime 0."""
     inode = uid = gid = mtime = device = check = 0
     links = 1
     numbers = (
