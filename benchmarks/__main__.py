@@ -53,7 +53,7 @@ PACKAGES = {
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command line ``argv``. Return 1 if a measured tool failed, 2 if the command cannot start, else 0."""
+    """Run the command line ``argv``; return 1 if a measured tool failed, 2 if the command cannot start, else 0."""
     given = _parser().parse_args(argv)
     # sys.exit lets Python remove the lab before this process ends
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
@@ -107,12 +107,12 @@ def run(given: argparse.Namespace) -> int:
 
 
 def all_s(cases: Sequence[Case], wanted: Wanted) -> float:
-    """Estimate the seconds to measure ``cases``, including the creation of the lab of virtual hosts."""
+    """Estimate the seconds to measure ``cases``, including the creation of the lab."""
     return PLACES_S + sum(estimate_s(case, wanted) for case in cases)
 
 
 def _measured(case: Case, place: Places, wanted: Wanted, now: Conditions, without: str) -> CaseRecord:
-    """Measure ``case``. If it fails, return a record with the error text, so that the other cases are measured."""
+    """Store an error of ``case`` in the record instead of raising the error, so that the other cases are measured."""
     tell(f"{case.NAME}: {case.TITLE}, about {estimate_s(case, wanted) / 60:.0f} min")
     began_s, load = time.monotonic(), os.getloadavg()[0]
     unit_s = calibration_s()
@@ -134,13 +134,16 @@ def _measured(case: Case, place: Places, wanted: Wanted, now: Conditions, withou
 
 
 def left(commands: Sequence[Command], without: str) -> list[Command]:
-    """Return ``commands`` except those of tools whose name contains a word of the comma-separated list ``without``."""
+    """Return ``commands`` without the tools that the comma-separated list ``without`` names.
+
+    A tool is left out if its name contains a word of the list.
+    """
     words = [word.strip().lower() for word in without.split(",") if word.strip()]
     return [command for command in commands if not any(word in command.contender.lower() for word in words)]
 
 
 def shown(why: str, place: Places) -> str:
-    """Convert the error text ``why`` for ``docs/performance.md``: one short line, without paths of this machine."""
+    """Shorten the error text ``why`` to one line without paths of this machine."""
     for path, name in ((place.work, "WORK"), (PROJECT, "."), (Path.home(), "~")):
         why = why.replace(str(path), name)
     line = " ".join(why.split())

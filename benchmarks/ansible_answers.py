@@ -16,7 +16,7 @@ from typing import Any
 
 
 def patterns_for(groups: dict[str, list[str]], hosts: list[str]) -> list[str]:
-    """Return ten host patterns made of the names of an inventory's ``groups`` and ``hosts``."""
+    """Return ten host patterns for an inventory with these ``groups`` and ``hosts``."""
     named = sorted(name for name in groups if name not in ("all", "ungrouped") and groups[name]) or ["all"]
     first, last = named[0], named[-1]
     host = sorted(hosts)[len(hosts) // 2]
@@ -58,7 +58,7 @@ def call(command: Any, arguments: list[str]) -> tuple[int, str, str]:
 
 
 def members(path: str) -> dict[str, list[str]]:
-    """Return group name → names of its hosts in Ansible's order, including hosts of child groups."""
+    """Return group name → host names in Ansible's order, including hosts of child groups."""
     from ansible.inventory.manager import InventoryManager
     from ansible.parsing.dataloader import DataLoader
 
@@ -68,7 +68,7 @@ def members(path: str) -> dict[str, list[str]]:
 
 
 def main(path: str, *patterns: str) -> None:
-    """Print Ansible's output for the inventory at ``path``, and for ``patterns`` (default: ``patterns_for``)."""
+    """Print Ansible's output for the inventory at ``path`` and for ``patterns`` (default: ``patterns_for``)."""
     from ansible.cli.adhoc import AdHocCLI
     from ansible.cli.inventory import InventoryCLI
     from ansible.release import __version__

@@ -36,7 +36,7 @@ START = datetime(2026, 1, 1, 6, tzinfo=UTC)
 LAYERS = ("base", "driver", "cuda", "cudnn", "environment", "tensorflow", "container", "gpu")
 DRIVERS = ("470.182.03", "470.223.02", "470.256.02")
 CARDS = 8
-ALIKE = 80  #: number of readings per host whose values rarely change
+ALIKE = 80  #: number of readings per host with rarely changing values
 ROUNDS = 5
 
 LINK = Deviation("cuda", "link /usr/local/cuda", "/usr/local/cuda-11.4", "/usr/local/cuda-11.2", "drift")
@@ -47,7 +47,7 @@ XID = Finding(
 
 @dataclass
 class Machine:
-    """A generated host of the fleet, with its state on the current day."""
+    """Generated host, with the state on the current day."""
 
     name: str
     cards: list[Gpu]
@@ -59,9 +59,7 @@ class Machine:
     values: list[Reading] = field(default_factory=list)
 
     def look(self, day: int, *, read: bool) -> HostAudit:
-        """Generate the audit of this host on ``day``; if ``read`` is false, the audit of a host that could not be
-        read.
-        """
+        """Generate the audit on ``day``; without ``read``, the audit of an unreachable host."""
         at = (START + timedelta(days=day)).isoformat()
         if not read:
             return HostAudit(self.name, "tensorflow-2.9", at, "unread", "timed out after 15 s", _layers({}, "unread"))
@@ -88,7 +86,7 @@ def _layers(otherwise: dict[str, LayerStatus], usual: LayerStatus = "desired") -
 
 
 def machine(number: int) -> Machine:
-    """Generate the host with this number, in its state on the first day."""
+    """Generate the host ``number`` in the state on the first day."""
     cards = [
         Gpu(
             card,
@@ -108,7 +106,7 @@ def machine(number: int) -> Machine:
 
 
 def year(hosts: int, days: int, random: Random) -> Iterator[FleetAudit]:
-    """Generate the audits of a fleet with ``hosts`` hosts, one for each of ``days`` days."""
+    """Generate the audits of ``hosts`` hosts, one audit per day."""
     fleet = [machine(number) for number in range(hosts)]
     for day in range(days):
         at = START + timedelta(days=day)

@@ -53,7 +53,7 @@ PARTLY = (
 
 @dataclass(frozen=True)
 class Row:
-    """A line of ``inventories.txt``, which names a public inventory."""
+    """Line of ``inventories.txt``, which names a public inventory."""
 
     half: str
     repository: str
@@ -62,17 +62,17 @@ class Row:
 
     @property
     def key(self) -> str:
-        """Name of the inventory that is part of file names."""
+        """Name of the inventory in file names."""
         return re.sub(r"[/ ]", "+", f"{self.repository}/{self.path}")
 
     def at(self, trees: Path) -> Path:
-        """Return the path of the inventory below ``trees``, the directory with all checkouts."""
+        """Return the path of the inventory below the directory ``trees`` of all checkouts."""
         return trees / self.repository.replace("/", "+") / self.path
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A difference between Hostwright and Ansible for one inventory, with its reason."""
+    """Difference between Hostwright and Ansible for one inventory, with its reason."""
 
     what: str
     why: str
@@ -80,13 +80,13 @@ class Difference:
 
 
 def rows() -> list[Row]:
-    """Return all lines of ``inventories.txt``, parsed."""
+    """Return all lines of ``inventories.txt``."""
     lines = [line for line in LIST.read_text("utf-8").splitlines() if line and not line.startswith("#")]
     return [Row(*line.split(" ", 3)) for line in lines]
 
 
 def ask(row: Row, trees: Path, answers: Path, python: str) -> None:
-    """Run Ansible (with the interpreter ``python``) on one inventory, and store its output in ``answers``."""
+    """Run Ansible (with the interpreter ``python``) on an inventory, and store the output in ``answers``."""
     file = answers / f"{row.key}.json"
     if file.exists():
         return
@@ -102,7 +102,7 @@ def ask(row: Row, trees: Path, answers: Path, python: str) -> None:
 
 
 def differences(path: Path, answer: Mapping[str, Any]) -> Iterator[Difference]:
-    """Yield the differences between Hostwright's reading of the inventory ``path`` and ``answer``, Ansible's output."""
+    """Yield the differences between Hostwright's inventory at ``path`` and ``answer``, Ansible's output."""
     partly = PARTLY if "Unable to parse" in answer["said"] else ""
     try:
         inventory = load(path)
@@ -193,7 +193,7 @@ def ends(path: Path) -> int:
 
 
 def compare(chosen: list[Row], trees: Path, answers: Path) -> None:
-    """Print how many of the ``chosen`` inventories Hostwright reads as Ansible does, and the differences by reason."""
+    """Print the number of ``chosen`` inventories that Hostwright reads like Ansible, and the differences by reason."""
     numbers: Counter[str] = Counter()
     counted: Counter[tuple[str, str]] = Counter()
     silent = [row for row in chosen if not (answers / f"{row.key}.json").exists()]

@@ -75,7 +75,7 @@ def status(arguments: argparse.Namespace) -> None:
 
 
 def console(arguments: argparse.Namespace) -> None:
-    """Print the latest console output of hosts, including the output of a preceding installation."""
+    """Print the latest console output of hosts, including the output of an installation."""
     for machine in _machines(arguments):
         for log in (machine.directory / "installer.log", machine.console):
             if log.exists():
@@ -83,7 +83,7 @@ def console(arguments: argparse.Namespace) -> None:
 
 
 def host_keys(arguments: argparse.Namespace) -> None:
-    """Print the public host keys of running hosts. The keys are read in the hosts, not over the network."""
+    """Print the public host keys of running hosts, as read inside the hosts and not over the network."""
     for machine in _machines(arguments):
         print(machine_console(machine, "sh", "-euc", "cat /etc/ssh/ssh_host_*_key.pub"), end="")
 
@@ -163,7 +163,7 @@ def _hosts(text: str) -> list[str]:
 
 
 def _become_root(argv: Sequence[str]) -> None:
-    """Replace this process with the same command under sudo, which keeps the required environment variables."""
+    """Replace this process with the same command under sudo, with the required environment variables."""
     if not shutil.which("sudo"):
         raise InputError("the lab requires root, and this machine has no sudo; run the command as root")
     passed = ",".join(name for name in os.environ if name in _PASSED or name.startswith(_PASSED_PREFIXES))

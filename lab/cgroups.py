@@ -19,7 +19,7 @@ _LAST_RESORT_S = 20.0  # seconds to wait for the end of killed processes
 
 
 def hierarchies() -> list[Path]:
-    """Return the mount points of this machine's cgroup hierarchies, v1 and v2."""
+    """Return the mount points of this machine's cgroup hierarchies (v1 and v2)."""
     points = []
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
         fields, _, rest = line.partition(" - ")
@@ -47,7 +47,6 @@ def create(group: str) -> list[Path]:
 
 
 def _hand_down(parent: Path) -> None:
-    """Enable the controllers that limit containers in the children of ``parent``, a cgroup v2 group."""
     control = parent / "cgroup.subtree_control"
     if not control.exists():
         return
@@ -59,7 +58,7 @@ def _hand_down(parent: Path) -> None:
 
 
 def _inherit_cpuset(parent: Path, child: Path) -> None:
-    """Copy CPUs and memory nodes from ``parent`` to ``child``: no process can enter an empty cpuset of cgroup v1."""
+    """Copy CPUs and memory nodes, because no process can enter a cgroup v1 with an empty cpuset."""
     for name in ("cpuset.mems", "cpuset.cpus"):
         file = child / name
         if (parent / name).exists() and file.exists() and not file.read_text().strip():
@@ -68,7 +67,7 @@ def _inherit_cpuset(parent: Path, child: Path) -> None:
 
 
 def processes(group: str) -> set[int]:
-    """Return the ids of all processes in ``group`` or in groups below it, in any hierarchy."""
+    """Return the ids of all processes in ``group`` and its child groups, in any hierarchy."""
     found: set[int] = set()
     for hierarchy in hierarchies():
         # a group may disappear meanwhile, and a threaded group has no readable list of processes
@@ -90,7 +89,7 @@ def memory_bytes(group: str) -> int:
 
 
 def cpu_s(group: str) -> float:
-    """Return the CPU time in seconds of all processes that were ever in ``group``.
+    """Return the CPU seconds of all current and ended processes in ``group``.
 
     Raises `LabError` if no hierarchy accounts for CPU time.
     """
@@ -103,7 +102,7 @@ def cpu_s(group: str) -> float:
 
 
 def number(text: str, word: str | None) -> int | None:
-    """Return the number in ``text`` or, with ``word``, in its line ``word NUMBER``; ``None`` without such a line."""
+    """Return the number in ``text`` or, with ``word``, in the line ``word NUMBER``; ``None`` without such a line."""
     if word is None:
         return int(text)
     lines = (line.split() for line in text.splitlines())
@@ -111,7 +110,7 @@ def number(text: str, word: str | None) -> int | None:
 
 
 def limit(group: str, values: Mapping[str, str]) -> None:
-    """Set limits of ``group``. ``values`` maps names of cgroup v1 or v2 files to their new content.
+    """Set limits of ``group``. ``values``: file name of cgroup v1 or v2 → new content.
 
     Raises `LabError` if none of the files exists.
     """
@@ -138,7 +137,7 @@ def kill(group: str) -> None:
 
 
 def remove(group: str) -> None:
-    """Remove ``group`` and all groups below it. They must have no processes."""
+    """Remove ``group`` and its child groups, which must be empty."""
     for hierarchy in hierarchies():
         for directory, _, _ in os.walk(hierarchy / group, topdown=False):
             with contextlib.suppress(FileNotFoundError):

@@ -17,7 +17,7 @@ _SOURCE = Path(__file__).with_suffix(".c")
 _HOME = "opt/hostwright-lab/clock"
 _SHIFT = f"{_HOME}/shift"
 _PRELOAD = "etc/ld.so.preload"
-#: compiler flags for clock.so that turn off features whose libc symbols an older host lacks
+#: compiler flags against libc symbols that an older host lacks
 _FLAGS = (
     *(
         "-std=gnu11",
@@ -36,7 +36,7 @@ _FLAGS = (
 
 
 def library(cache: Path) -> Path:
-    """Return the path of the compiled library in ``cache``; compile it first if it is missing."""
+    """Return the path of the library in ``cache``. A missing library is compiled."""
     key = hashlib.sha256(_SOURCE.read_bytes() + repr(_FLAGS).encode()).hexdigest()[:12]
     target = cache / "clock" / f"clock-{key}.so"
     if not target.exists():
@@ -48,9 +48,9 @@ def library(cache: Path) -> Path:
 
 
 def put_off(machine: Machine, shift_s: int) -> None:
-    """Shift the clock of a running host by ``shift_s``, for systemd and for all programs that start later.
+    """Shift the clock of a running host by ``shift_s`` for systemd and programs that start later.
 
-    Waits until the host has booted, because a systemd that re-executes during the boot loses its jobs.
+    Waits for the end of the boot, because a systemd that re-executes during the boot loses its jobs.
     """
     exec_in(machine, ["systemctl", "is-system-running", "--wait"])
     home = machine.merged / _HOME
@@ -66,14 +66,14 @@ def put_off(machine: Machine, shift_s: int) -> None:
 
 
 def put_right(machine: Machine) -> None:
-    """Undo `put_off` in all programs at once. Does nothing on a host that has been reinstalled or thawed since."""
+    """Undo `put_off` in all programs. Does nothing on a host that has been reinstalled or thawed since."""
     (machine.merged / _PRELOAD).unlink(missing_ok=True)
     if (machine.merged / _SHIFT).exists():
         _write(machine, 0)
 
 
 def _write(machine: Machine, shift_s: int) -> None:
-    """Write the shift and its start time into an existing file in place, because running programs have it mapped."""
+    """Overwrite the existing file in place, because running programs have mapped the file."""
     path = machine.merged / _SHIFT
     with path.open("r+b" if path.exists() else "wb", buffering=0) as file:
         file.write(struct.pack("=qq", shift_s, int(time.time())))

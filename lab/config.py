@@ -26,7 +26,7 @@ USER = "ops"  # name of the login user of every host. Installers reject the name
 BLOCK = IPv4Network(os.environ.get("HOSTWRIGHT_LAB_NETWORK", "10.213.0.0/16"))
 LAB_PREFIX = 22
 
-#: pattern of a lab's name. Interface names ``hw-<lab>-<3 digits>`` have at most 15 characters.
+#: pattern of a lab's name, short because an interface name ``hw-<lab>-<3 digits>`` has at most 15 characters
 _LAB_NAME = re.compile(r"[a-z][a-z0-9]{0,7}")
 MAX_HOSTS = 999
 #: TCP port of the Redfish endpoint on each lab's bridge
@@ -35,18 +35,18 @@ _HOST_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
 def cache_directory() -> Path:
-    """Directory of base images and vendor files, kept between runs; ``HOSTWRIGHT_LAB_CACHE`` overrides it."""
+    """Return the directory of base images and vendor files; ``HOSTWRIGHT_LAB_CACHE`` overrides the default."""
     return Path(os.environ.get("HOSTWRIGHT_LAB_CACHE", "/var/cache/hostwright-lab")).resolve()
 
 
 def state_directory() -> Path:
-    """Directory of the hosts of running labs; ``HOSTWRIGHT_LAB_STATE`` overrides it."""
+    """Return the directory of running labs; ``HOSTWRIGHT_LAB_STATE`` overrides the default."""
     return Path(os.environ.get("HOSTWRIGHT_LAB_STATE", "/var/lib/hostwright-lab")).resolve()
 
 
 @dataclass(frozen=True, slots=True)
 class Lab:
-    """One lab: a network bridge with hosts. The names of all its objects derive from ``name``."""
+    """Lab: a network bridge with hosts. Names of all objects derive from ``name``."""
 
     name: str = DEFAULT_NAME
     slot: int = 0  #: index of the lab's /22 in `BLOCK`; unique per lab
@@ -61,7 +61,7 @@ class Lab:
 
     @property
     def state(self) -> Path:
-        """State directory of this lab."""
+        """Directory of this lab's state."""
         return self.root / self.name
 
     @property
@@ -72,7 +72,7 @@ class Lab:
 
     @property
     def gateway(self) -> IPv4Interface:
-        """Address of the lab's bridge, which is the gateway of its hosts."""
+        """Address of the lab's bridge, the gateway of all hosts."""
         return IPv4Interface((self.subnet.network_address + 1, LAB_PREFIX))
 
     @property
@@ -82,7 +82,7 @@ class Lab:
 
     @property
     def mac(self) -> str:
-        """Fixed MAC address of the lab's bridge, which otherwise changes with the bridge's ports."""
+        """Fixed MAC address of the lab's bridge. Otherwise the address changes with the bridge's ports."""
         return f"02:48:57:{self.slot:02x}:00:00"
 
     @property
@@ -104,7 +104,7 @@ class Lab:
     def inventory(self) -> Path:
         """Inventory file of the lab's hosts.
 
-        It is in the checkout for the default lab, else in the lab's state directory.
+        The default lab's inventory is in the checkout, any other in the lab's state directory.
         """
         if self.name == DEFAULT_NAME:
             return CHECKOUT / "inventory" / "lab.yml"
@@ -112,12 +112,12 @@ class Lab:
 
     @property
     def bmc(self) -> Path:
-        """Directory of the lab's BMCs; missing in a lab without BMCs."""
+        """Directory of the lab's BMCs; missing without BMCs."""
         return self.state / "bmc"
 
     @property
     def bmc_url(self) -> str:
-        """URL of the lab's Redfish endpoint, which has all hosts as systems."""
+        """URL of the Redfish endpoint of all hosts."""
         return f"https://{self.gateway.ip}:{BMC_PORT}"
 
     @property
@@ -152,14 +152,14 @@ class HostOptions:
 
 
 def require_host_name(name: str) -> None:
-    """Raise `LabError` if ``name`` is not a valid name of a host, a directory and a control group."""
+    """Raise `LabError` if ``name`` is invalid for a host, a directory or a control group."""
     if not _HOST_NAME.fullmatch(name):
         raise LabError(f"{name!r} cannot name a host; use lowercase letters, digits and inner hyphens")
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """One host of one lab; its paths, addresses and object names derive from ``name`` and ``index``."""
+    """Host of a lab. Paths, addresses and object names derive from ``name`` and ``index``."""
 
     lab: Lab
     name: str
@@ -179,7 +179,7 @@ class Machine:
 
     @property
     def merged(self) -> Path:
-        """The host's root filesystem as a path on this machine."""
+        """Path on this machine of the host's root filesystem."""
         return self.directory / "merged"
 
     @property
@@ -199,7 +199,7 @@ class Machine:
 
     @property
     def mac(self) -> str:
-        """Fixed MAC address of the host, so that no stale neighbour entry blocks connections."""
+        """MAC address of the host, fixed so that no stale neighbour entry blocks connections."""
         return f"02:48:57:{self.lab.slot:02x}:{self.index >> 8:02x}:{self.index & 255:02x}"
 
     @property
@@ -209,5 +209,5 @@ class Machine:
 
     @property
     def cgroup(self) -> str:
-        """Path of the host's control group below each hierarchy's mount point."""
+        """Path of the host's control group, relative to the mount point of a hierarchy."""
         return f"hostwright-lab/{self.lab.name}/{self.name}"

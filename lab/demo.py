@@ -25,7 +25,7 @@ STORY = (
 
 
 def main() -> int:
-    """Run the demo, and take the lab down unless ``HOSTWRIGHT_KEEP_LAB`` is set. Return the exit status."""
+    """Run the demo; return the exit status. The lab is removed unless ``HOSTWRIGHT_KEEP_LAB`` is set."""
     begun = time.monotonic()
     times: list[tuple[str, float]] = []
     try:

@@ -33,8 +33,8 @@ _BLOCK = 4096  # block size of ext4 in bytes
 _KEY = "/etc/ssh/ssh_host_ed25519_key"
 _LOCKS = ("/var/lib/dpkg/lock-frontend", "/var/lib/apt/lists/lock")
 
-#: program that locks files as apt does, until standard input is closed. The arguments are the seconds to hold the
-#: locks, the seconds to wait for the current holder, and the files.
+#: program that locks files as apt does, until standard input is closed. Arguments: seconds to hold the locks, seconds
+#: to wait for the current holder, and files.
 _HOLD = """
 import fcntl, select, signal, sys
 signal.alarm(int(sys.argv[2]))
@@ -48,10 +48,9 @@ select.select([sys.stdin], [], [], float(sys.argv[1]))
 
 
 def cut_connections(machine: Machine) -> int:
-    """Kill the sshd processes of the login user's connections; return the number of connections.
+    """Kill the sshd processes of the login user; return the number of connections.
 
-    As in reality, the TCP connections end, and programs started over them get the usual signals. sshd accepts new
-    connections.
+    As in reality, the TCP connections end, and programs started over them get the usual signals. New connections work.
     """
     sessions = {pid: line for pid, line in _sshd(machine).items() if f": {USER}" in line}
     for pid in sessions:
@@ -94,7 +93,7 @@ def freeze_sshd(machine: Machine) -> Iterator[None]:
 
 
 def reboot(machine: Machine) -> None:
-    """Reboot the host with systemctl; return when its former systemd has ended. All but the firmware is real.
+    """Reboot the host with systemctl; return after the end of the former systemd. Only the firmware is not real.
 
     A running step of a Hostwright job has up to ``SHUTDOWN_WAIT_S`` seconds to end.
     """
@@ -102,7 +101,7 @@ def reboot(machine: Machine) -> None:
 
 
 def reboot_now(machine: Machine) -> None:
-    """Reboot the host at once, like a watchdog; return when its former systemd has ended."""
+    """Reboot the host at once, like a watchdog; return after the end of the former systemd."""
     _reboot(machine, PATIENCE_S, "systemctl", "reboot", "--force", "--force")
 
 
@@ -110,8 +109,8 @@ def reboot_now(machine: Machine) -> None:
 def fill_disk(machine: Machine, *, free_bytes: int = 65536) -> Iterator[None]:
     """Fill the host's disk except for ``free_bytes`` during the context.
 
-    The filesystem is really full, even for root. But the file that fills it is not visible in the host. Raises
-    `LabError` for a host without a separate disk (`HostOptions.disk_bytes`).
+    As in reality, the filesystem is full even for root. The host does not see the large file. Raises `LabError` for a
+    host without a separate disk (`HostOptions.disk_bytes`).
     """
     if not HostOptions.from_json(read_record(machine.directory).options).disk_bytes:
         raise LabError(f"lab host {machine.name} shares the machine's disk, which must not be filled; set disk_bytes")
@@ -171,10 +170,10 @@ def slow_network(machine: Machine, bytes_per_s: int) -> Iterator[None]:
 
 @contextmanager
 def hold_apt_lock(machine: Machine, seconds: float) -> Iterator[None]:
-    """Hold the locks of dpkg and apt in a process on the host, for ``seconds`` or until the context ends.
+    """Hold the locks of dpkg and apt on the host, for ``seconds`` or until the context ends.
 
-    As in reality, apt's error names the process. Waits until another process releases the locks; raises `LabError`
-    after `PATIENCE_S` seconds.
+    As in reality, apt's error names the process. Waits for another holder of the locks; raises `LabError` after
+    `PATIENCE_S` seconds.
     """
     program = ["python3", "-c", _HOLD, str(seconds), str(int(PATIENCE_S)), *_LOCKS]
     with subprocess.Popen(inside(machine, program), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
@@ -188,9 +187,8 @@ def hold_apt_lock(machine: Machine, seconds: float) -> Iterator[None]:
 def year_off(machine: Machine, days: int = 365) -> Iterator[None]:
     """Set the host's clock ``days`` ahead (behind, if negative) during the context.
 
-    This uses a preloaded library (`clock.c`), because hosts share this machine's kernel clock. systemd, sshd, sudo and
-    all programs that start later get the shifted time, also in file times. Unlike in reality, Docker does not, because
-    Go programs do not use libc.
+    A preloaded library (`clock.c`) shifts the time of systemd, sshd, sudo and later programs, also in file times.
+    Unlike in reality, Docker keeps the real time, because Go programs do not use libc.
     """
     clock.put_off(machine, days * DAY_S)
     try:
@@ -213,7 +211,7 @@ def restore_host_key(machine: Machine) -> None:
 
 
 def corrupt_cache(machine: Machine, how: Literal["truncate", "flip"], *, pattern: str = "**/*") -> list[str]:
-    """Damage the artifacts in the host's cache: halve each file, or invert a byte in its middle.
+    """Damage cached artifacts: halve each file, or invert a byte in the middle.
 
     ``pattern`` selects the files; ``**/*.part`` are partial transfers. Returns the damaged files as paths in the cache.
     """
@@ -233,7 +231,7 @@ def corrupt_cache(machine: Machine, how: Literal["truncate", "flip"], *, pattern
 
 
 def _whole_disk(path: Path) -> str:
-    """Return the device number, such as ``253:0``, of the disk with the file ``path``, not that of the partition."""
+    """Return the device number (``253:0``) of the whole disk with the file ``path``, not of the partition."""
     number = path.stat().st_dev
     block = Path("/sys/dev/block", f"{os.major(number)}:{os.minor(number)}")
     parent = block.resolve().parent if (block / "partition").exists() else block
@@ -243,7 +241,6 @@ def _whole_disk(path: Path) -> str:
 
 
 def _sshd(machine: Machine) -> dict[int, str]:
-    """Return the host's sshd processes, listener first: process id on this machine → command line."""
     found = {}
     for pid in sorted(cgroups.processes(machine.cgroup)):
         with contextlib.suppress(OSError):
@@ -274,9 +271,9 @@ def _reboot(machine: Machine, patience_s: float, *command: str) -> None:
 
 
 def _take(descriptor: int, free_bytes: int) -> None:
-    """Allocate all available space of the filesystem to an open file, and then release ``free_bytes`` of it.
+    """Allocate all free space of the filesystem to an open file, and then release ``free_bytes``.
 
-    statvfs(3) is not sufficient, because it includes space that ext4 reserves.
+    statvfs(3) is not sufficient, because its free space includes space that ext4 reserves.
     """
     size, step = 0, _LARGEST_STEP
     while step >= _BLOCK:

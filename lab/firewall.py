@@ -21,13 +21,13 @@ table ip {table} {{
   }}
 }}
 """
-#: iptables' forward chain, as family, table and chain of nftables. The policy drop of this chain, set by Docker or ufw,
+#: iptables' forward chain, as family, table and chain of nftables. With the policy drop, as set by Docker or ufw, it
 #: overrides other tables.
 _FORWARD = ("ip", "filter", "FORWARD")
 
 
 def install(lab: Lab) -> None:
-    """Add the NAT and MSS rules that give the lab's hosts access to other networks. Earlier rules are replaced."""
+    """Give the lab's hosts access to other networks (NAT and MSS rules). Earlier rules are replaced."""
     remove(lab)
     run(["nft", "-f", "-"], stdin=_TABLE.format(table=lab.table, subnet=lab.subnet, bridge=lab.bridge))
     if "policy drop" in _forward_chain():
@@ -36,7 +36,7 @@ def install(lab: Lab) -> None:
 
 
 def remove(lab: Lab) -> None:
-    """Remove all rules of this lab, if any exist."""
+    """Remove all nftables rules of the lab."""
     if not shutil.which("nft"):
         return
     attempt(["nft", "delete", "table", "ip", lab.table])
@@ -45,5 +45,4 @@ def remove(lab: Lab) -> None:
 
 
 def _forward_chain() -> str:
-    """Return the rules of iptables' forward chain with their handles; empty without the chain."""
     return attempt(["nft", "--handle", "list", "chain", *_FORWARD]).stdout

@@ -40,7 +40,7 @@ _WORKERS = 8  # number of hosts that the lab processes in parallel
 
 @dataclass(frozen=True, slots=True)
 class HostStatus:
-    """State of one lab host, as `status` returns it."""
+    """State of one lab host."""
 
     name: str
     address: str
@@ -59,12 +59,12 @@ def up(
     snapshot: Snapshot | None = None,
     bmc: bool = False,
 ) -> list[str]:
-    """Create and boot the hosts ``names``, and wait for SSH; return the names of new and replaced hosts.
+    """Create and boot the hosts ``names``, wait for SSH, and return the names of new and replaced hosts.
 
-    Hosts that are off are started, and hosts that fail to boot are replaced. New hosts start from ``snapshot`` if
-    given, by default with the snapshot's options. With ``bmc``, every host of the lab has a BMC until the lab is taken
-    down. Raises `LabError` if a host exists with other options or on another snapshot: only `reset` may discard a
-    host's disk.
+    Hosts that are off are started, and hosts that fail to boot are replaced. New hosts start from ``snapshot``, by
+    default with its options. With ``bmc``, every host of the lab has a BMC.
+
+    Raises `LabError` if a host exists with other options or another snapshot, because only `reset` may discard a disk.
     """
     options = options or (HostOptions.from_json(snapshot.options) if snapshot else HostOptions())
     if snapshot and options.distro != snapshot.options["distro"]:
@@ -89,9 +89,9 @@ def up(
 
 
 def reset(lab: Lab, names: Iterable[str], *, options: HostOptions | None = None) -> None:
-    """Reinstall the hosts ``names``: new disk and new host key, same name and address.
+    """Reinstall the hosts ``names`` with a new disk and a new host key.
 
-    ``options`` are by default each host's current ones.
+    ``options`` are by default the current options of each host.
     """
     machines = [find_machine(lab, name) for name in dict.fromkeys(names)]
     kinds = {machine: options or HostOptions.from_json(read_record(machine.directory).options) for machine in machines}
@@ -108,7 +108,7 @@ def reset(lab: Lab, names: Iterable[str], *, options: HostOptions | None = None)
 
 
 def thaw(lab: Lab, names: Iterable[str], snapshot: Snapshot) -> None:
-    """Restart the hosts ``names`` from ``snapshot`` (`snapshots.thaw`), and wait until users can log in to all."""
+    """Restart the hosts ``names`` from ``snapshot``, and wait until users can log in."""
     machines = [find_machine(lab, name) for name in dict.fromkeys(names)]
     with locked(f"lab-{lab.name}"):
         _each(machines, lambda machine: snapshots.thaw(machine, snapshot, wait=False))
@@ -121,7 +121,7 @@ def status(lab: Lab) -> list[HostStatus]:
 
 
 def down(lab: Lab) -> None:
-    """Remove the lab, if it exists, including what a crash left of it."""
+    """Remove the lab, also after a crash."""
     with locked(f"lab-{lab.name}"):
         group = f"hostwright-lab/{lab.name}"
         cgroups.kill(group)
@@ -147,7 +147,7 @@ def remove(lab: Lab, names: Iterable[str]) -> None:
 
 
 def prepare(lab: Lab, options: HostOptions) -> Path:
-    """Install missing programs on this machine, and return the base image for hosts with ``options``.
+    """Return the base image for hosts with ``options``; install missing programs on this machine first.
 
     Raises `LabError` if this machine cannot run a lab.
     """
@@ -186,7 +186,6 @@ def _foundation(lab: Lab) -> None:
 
 
 def _place(lab: Lab, names: Iterable[str], records: dict[str, HostRecord]) -> list[Machine]:
-    """Return the hosts ``names``, each with an index: the host's current one, else the first free one."""
     taken = {record.index for record in records.values()}
     free = (index for index in range(1, MAX_HOSTS + 2) if index not in taken)
     wanted = dict.fromkeys(names)
@@ -217,13 +216,11 @@ def _refuse_other_snapshot(records: dict[str, HostRecord], machines: list[Machin
 
 
 def _former(machine: Machine, records: dict[str, HostRecord]) -> Snapshot | None:
-    """Return the snapshot on which the host has been based until now; ``None`` without a snapshot."""
     record = records.get(machine.name)
     return read_snapshot(machine.lab, record.snapshot) if record and record.snapshot else None
 
 
 def _make(machine: Machine, base: Path, options: HostOptions, snapshot: Snapshot | None = None) -> None:
-    """Install the host, in place of any earlier host of this name, and start its boot."""
     erase(machine)
     machine.directory.mkdir(mode=0o700)
     stands_on = snapshot.name if snapshot else None
@@ -236,7 +233,6 @@ def _make(machine: Machine, base: Path, options: HostOptions, snapshot: Snapshot
 
 
 def _dead(machines: Iterable[Machine]) -> list[Machine]:
-    """Start the hosts in ``machines`` that are off, and wait for all. Return those that fail to boot."""
     dead = []
 
     def revive(machine: Machine) -> None:
@@ -252,7 +248,6 @@ def _dead(machines: Iterable[Machine]) -> list[Machine]:
 
 
 def _each(machines: list[Machine], action: Callable[[Machine], None]) -> None:
-    """Call ``action`` for all machines, several at a time. The first error is raised after all calls."""
     with ThreadPoolExecutor(_WORKERS) as pool:
         futures = [pool.submit(action, machine) for machine in machines]
     for future in futures:
@@ -279,10 +274,7 @@ def _look(machine: Machine, record: HostRecord) -> HostStatus:
 
 
 def _remove_state(lab: Lab) -> None:
-    """Delete the lab's directory. Raises `LabError` if a filesystem is mounted below the directory.
-
-    Otherwise the files of that filesystem would be deleted too.
-    """
+    """Raise `LabError` if a filesystem is mounted below the lab's directory, because its files would be deleted too."""
     still = [point for point in mount_points() if point.is_relative_to(lab.state)]
     if still:
         raise LabError(f"{still[0]} is still mounted; stop the programs that use it, then take the lab down again")

@@ -14,7 +14,7 @@ _WORK = "/run/hostwright-lab-halfway"
 def half_configure(machine: Machine) -> None:
     """Leave a package half-configured, as after a dpkg killed during a postinst script.
 
-    The small package, dpkg's state and its unfinished journal are real. `dpkg --configure -a` repairs the package.
+    The small package, dpkg's state and the unfinished journal are real. `dpkg --configure -a` repairs the package.
     """
     _killed_at_work(machine, "sh/half_configure.sh", PACKAGE)
 
@@ -22,13 +22,12 @@ def half_configure(machine: Machine) -> None:
 def half_unpack(machine: Machine, package: str = "make") -> None:
     """Leave a package of the distribution half-installed, as after a dpkg killed while unpacking.
 
-    The package, its files and dpkg's state are real; only a reinstallation repairs the package. A replacement of
-    dpkg-deb hangs, to set the moment of the kill. Requires the package in apt's cache or a reachable mirror.
+    Package, files and dpkg's state are real; only a reinstallation repairs the package. Requires the package in apt's
+    cache or a reachable mirror.
     """
     _killed_at_work(machine, "sh/half_unpack.sh", package)
 
 
 def _killed_at_work(machine: Machine, begin: str, package: str) -> None:
-    """Run the script ``begin``, which starts dpkg on ``package``, and then the script that kills dpkg."""
     script = sh_file(__file__, begin, package=package, work=_WORK) + sh_file(__file__, "sh/kill_dpkg.sh", work=_WORK)
     console(machine, "sh", "-euc", script)

@@ -33,7 +33,7 @@ _CARDS = uuid.UUID("4857a0c4-1ab0-4d1e-9f5b-6f2d7c0e3a11")
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """An NVIDIA PCI card. Its ids are from the public PCI id list."""
+    """NVIDIA PCI card, with IDs from the public PCI ID list."""
 
     name: str  #: product name of the card in the driver's reports
     device: int
@@ -67,7 +67,7 @@ class Hardware:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Hardware:
-        """Return a `Hardware` from ``data``, the JSON form of `dataclasses.asdict`."""
+        """Return a `Hardware` from the JSON form ``data`` of `dataclasses.asdict`."""
         known = {field.name for field in fields(cls)}
         values = {key: value for key, value in data.items() if key in known}
         values["cards"] = tuple(Card(**card) for card in data.get("cards", ()))
@@ -105,13 +105,11 @@ def _hostname(root: Path) -> str:
 
 
 def _slots(cards: tuple[Card, ...], first: int) -> Iterator[tuple[str, Card]]:
-    """Yield each card with the address of its own PCI bus, counted from bus ``first``."""
     for index, card in enumerate(cards):
         yield f"0000:{first + 2 * index:02x}:00.0", card
 
 
 def _programs(root: Path, home: Path, *, modules: bool) -> None:
-    """Copy the scripts that emulate the kernel at boot and, with ``modules``, the loading of kernel modules."""
     for name in ("boot", "insert", "remove", "kernel.sh", "README"):
         _copy(name, home / name)
     if modules:
@@ -125,7 +123,6 @@ def _programs(root: Path, home: Path, *, modules: bool) -> None:
 
 
 def _copy(name: str, target: Path) -> None:
-    """Copy the file ``name`` of `vendor/src/hardware` to ``target``; scripts become executable."""
     target.parent.mkdir(parents=True, exist_ok=True)
     data = (_SCRIPTS / name).read_bytes()
     target.write_bytes(data)
@@ -133,7 +130,6 @@ def _copy(name: str, target: Path) -> None:
 
 
 def _pci_function(home: Path, bus: str, card: Card, pci_class: int, vendor: int = NVIDIA) -> None:
-    """Write the sysfs directory of one PCI function at the address ``bus``."""
     speed = f"{_SPEED[card.generation]} GT/s PCIe"
     values = {
         "vendor": f"0x{vendor:04x}",
@@ -161,18 +157,16 @@ def _pci_function(home: Path, bus: str, card: Card, pci_class: int, vendor: int 
 
 
 def _modalias(card: Card, pci_class: int, vendor: int) -> str:
-    """Return the text by which udev selects a driver for the card."""
     ids = f"v{vendor:08X}d{card.device:08X}sv{vendor:08X}sd{card.subsystem:08X}"
     return f"pci:{ids}bc{pci_class >> 16:02X}sc{pci_class >> 8 & 0xFF:02X}i{pci_class & 0xFF:02X}"
 
 
 def display_config(card: Card) -> bytes:
-    """Return the PCI configuration space of ``card`` as a display controller: ids, class, subsystem."""
+    """Return the PCI configuration space of ``card`` as a display controller."""
     return _config_space(card, _CLASS_3D, NVIDIA)
 
 
 def _config_space(card: Card, pci_class: int, vendor: int) -> bytes:
-    """Return the PCI configuration space that lspci reads: ids, class, subsystem."""
     config = bytearray(_CONFIG_BYTES)
     struct.pack_into("<HH", config, 0x00, vendor, card.device)
     config[0x08] = 0xA1  # byte 0x08 is the revision
@@ -182,7 +176,6 @@ def _config_space(card: Card, pci_class: int, vendor: int) -> bytes:
 
 
 def _card(home: Path, bus: str, card: Card, host: str) -> None:
-    """Write the content of `/proc/driver/nvidia/gpus/<bus>/information`, for a card with a bound driver."""
     identity = uuid.uuid5(_CARDS, f"{host} {bus} {card.name}")
     lines = {
         "Model": card.name,
@@ -200,7 +193,6 @@ def _card(home: Path, bus: str, card: Card, host: str) -> None:
 
 
 def _secure_boot(home: Path) -> None:
-    """Write the EFI variables that `mokutil --sb-state` reads: 4 bytes of attributes, 1 byte of value."""
     variables = home / "firmware/efi/efivars"
     variables.mkdir(parents=True)
     guid = "8be4df61-93ca-11d2-aa0d-00e098032b8c"  # this GUID is EFI_GLOBAL_VARIABLE

@@ -56,7 +56,7 @@ PACKAGES = (
 )
 #: names of packages whose downloads the image contains for the roles
 PREFILLED = ("build-essential", "dkms", "linux-headers-amd64", "docker.io", "apparmor", "unattended-upgrades")
-#: packages of Debian 11's compiler for CUDA 11.2 on Debian 12. apt may install nothing else from Debian 11.
+#: packages of Debian 11's compiler for CUDA 11.2 on Debian 12. apt may install no other packages of Debian 11.
 GCC_10 = ("g++-10", "gcc-10", "cpp-10", "gcc-10-base", "libgcc-10-dev", "libstdc++-10-dev")
 #: shell command that links the directories in $1 into /usr, as in an installed Debian
 _MERGE_USR = 'for d in bin sbin lib lib32 lib64 libx32; do mkdir -p "$1/usr/$d"; ln -s "usr/$d" "$1/$d"; done'
@@ -64,13 +64,13 @@ MASKED = ("systemd-networkd.service", "systemd-networkd.socket", "systemd-resolv
 
 
 def ensure_tools() -> list[str]:
-    """Install the programs that the lab needs and this machine lacks; return the names of the installed packages."""
+    """Install missing programs of the lab on this machine; return the names of the packages."""
     files = {package for path, package in FILES.items() if not path.exists()}
     return _ensure_packages({TOOLS[program] for program in missing_programs(TOOLS)} | files)
 
 
 def ensure_programs(wanted: Mapping[str, str], *, path: str | None = None) -> None:
-    """Install the packages of programs in ``wanted`` (program → package) that are missing in ``path``.
+    """Install the packages in ``wanted`` (program → package) with programs that ``path`` lacks.
 
     The default path is the PATH of this process.
     """
@@ -78,12 +78,11 @@ def ensure_programs(wanted: Mapping[str, str], *, path: str | None = None) -> No
 
 
 def missing_programs(wanted: Iterable[str], *, path: str | None = None) -> list[str]:
-    """Return the ``wanted`` programs that are missing in ``path`` (default: the PATH), in the same order."""
+    """Return the ``wanted`` programs that ``path`` (default: the PATH) lacks, in the same order."""
     return [program for program in wanted if not shutil.which(program, path=path)]
 
 
 def _ensure_packages(missing: set[str]) -> list[str]:
-    """Install packages on this machine without starting their services; return the installed names, sorted."""
     if not missing:
         return []
     if not shutil.which("apt-get"):
@@ -94,7 +93,7 @@ def _ensure_packages(missing: set[str]) -> list[str]:
 
 @contextmanager
 def _no_service_starts() -> Iterator[None]:
-    """Prevent packages from starting services during the context, with Debian's policy-rc.d."""
+    """Use Debian's policy-rc.d, so that installed packages start no services."""
     if POLICY.exists():
         yield
         return
@@ -117,7 +116,7 @@ def _install(missing: set[str]) -> list[str]:
 
 
 def ensure_base(distro: Distro, cache: Path) -> Path:
-    """Return the base image of ``distro``, a directory. Build it first if the current recipe has no image."""
+    """Return the directory of the base image of ``distro``. An image of the current recipe is built if missing."""
     recipe = _recipe(distro)
     key = hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()[:12]
     base = cache / "base" / f"{distro}-{key}"
@@ -134,7 +133,6 @@ def ensure_base(distro: Distro, cache: Path) -> Path:
 
 
 def _prune(current: Path) -> None:
-    """Delete unused images of earlier recipes for the same distribution as ``current``."""
     mounts = Path("/proc/self/mountinfo").read_text()
     records = (
         f for kind in ("hosts/*/host.json", "snapshots/*/snapshot.json") for f in state_directory().glob(f"*/{kind}")
@@ -147,7 +145,7 @@ def _prune(current: Path) -> None:
 
 
 def _recipe(distro: Distro) -> dict[str, object]:
-    """Return all inputs of the base image of ``distro``. Their hash is part of the image's name."""
+    """Return all inputs of the base image. The hash of the inputs is part of the image's name."""
     return {
         "recipe": RECIPE,
         "distro": distro,
@@ -162,13 +160,11 @@ def _recipe(distro: Distro) -> dict[str, object]:
 
 
 def _prefilled(distro: Distro) -> tuple[str, ...]:
-    """Return the packages whose downloads the image of ``distro`` contains; none for trixie."""
     of_bookworm = GCC_10[:1] if distro == "bookworm" else ()
     return () if distro == "trixie" else (*PREFILLED, *of_bookworm)
 
 
 def _sources(distro: Distro) -> tuple[str, ...]:
-    """Return lines of apt sources on this machine's mirrors; empty if mmdebstrap's default applies."""
     mirrors = surroundings.debian_mirrors()
     if mirrors is None:
         return ()
@@ -187,7 +183,6 @@ def _components(distro: Distro) -> str:
 
 @contextmanager
 def _scratch(base: Path) -> Iterator[Path]:
-    """Yield a temporary directory beside ``base``, and remove it at the end. A leftover one is removed first."""
     root = base.with_name(f".building-{base.name}")
     shutil.rmtree(root, ignore_errors=True)
     try:
@@ -197,7 +192,6 @@ def _scratch(base: Path) -> Iterator[Path]:
 
 
 def _build(distro: Distro, root: Path, log: Path) -> None:
-    """Create the root filesystem of ``distro`` in ``root``; programs write their output to ``log``."""
     print(f"lab: building the {distro} base image (a minute or two, once; log {log})", file=sys.stderr, flush=True)
     log.unlink(missing_ok=True)
     excludes = [f"--dpkgopt=path-exclude=/usr/share/{part}/*" for part in ("man", "doc", "info", "locale")]
@@ -240,7 +234,6 @@ def _settle(distro: Distro, root: Path, log: Path) -> None:
 
 
 def _deb822(apt: Path) -> None:
-    """Move apt sources from sources.list to a file in deb822 format, as in Debian 12's images."""
     stanzas = []
     for line in filter(None, (apt / "sources.list").read_text().splitlines()):
         kind, uri, suite, *components = re.sub(r"\[.*?\] ", "", line).split()

@@ -35,32 +35,31 @@ from lab.vendor.model import Profile, sha256_of
 # version of the build code in an image's hash. Increase the number when code changes an image.
 RECIPE = 1
 LABEL = "org.hostwright.lab.stand-in"
-#: paths of the parts of Debian's filesystem that every image contains
+#: paths of the parts of Debian's filesystem in every image
 _PARTS = ("bin", "sbin", "lib", "lib64", "etc", "usr/bin", "usr/sbin", "usr/lib64", "usr/lib/os-release")
 _LIBRARIES = ("usr/lib/ssl", "usr/lib/python3", "usr/lib/python3.9", "usr/lib/x86_64-linux-gnu", "usr/share/zoneinfo")
 _EMPTY = ("dev", "home", "mnt", "opt", "proc", "root", "run", "sys", "tmp", "usr/local", "var/tmp")
 #: file with pinned versions of Jupyter's packages, in addition to TensorFlow's wheelhouse
 _JUPYTER = CHECKOUT / "lab/jupyter-py39.txt"
-#: paths of the parts of Debian's filesystem that no image contains
+#: paths of the parts of Debian's filesystem in no image
 _NEITHER = ("boot", "usr/lib/modules", "usr/share/doc", "var/cache/apt")
 _PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A container image: its content in addition to Python, and its metadata."""
+    """Container image: its content in addition to Python, and its metadata."""
 
     tag: str
-    says: str  #: label text that names the original image and the parts that this image lacks
+    says: str  #: label text with the original image and the parts that this image lacks
     requirements: tuple[str, ...] = ()  #: packages to install, as requirements for pip
     environment: tuple[str, ...] = ()
     command: tuple[str, ...] = ("python3",)
     directory: str = "/"  #: working directory of the container's command
-    #: parent image. ``files`` are the files that this image adds: path in the image, path in this checkout.
+    #: parent image, to which this image adds ``files`` (path in the image, path in this checkout)
     below: Image | None = field(default=None, repr=False)
     files: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    #: names of Debian packages to install. An image with packages has the whole base system, so that other images can
-    #: extend that image.
+    #: names of Debian packages to install. Such an image has the whole base system, so that other images can extend it.
     packages: tuple[str, ...] = field(default=(), repr=False)
 
     @property
@@ -108,7 +107,7 @@ SERVING = Image(
 
 
 def load(machine: Machine, image: Image) -> None:
-    """Load ``image`` into Docker on a running host; build it first if it is missing."""
+    """Load ``image`` into Docker on a running host. A missing image is built first."""
     with ensure(image).open("rb") as archive:
         done = subprocess.run(inside(machine, ["docker", "load"]), stdin=archive, capture_output=True, check=False)
     if done.returncode != 0:
@@ -116,7 +115,7 @@ def load(machine: Machine, image: Image) -> None:
 
 
 def ensure(image: Image, cache: Path | None = None) -> Path:
-    """Return the path of the archive of ``image``. Build it first if the current recipe has none."""
+    """Return the path of the archive of ``image``. The image is built if the current recipe has no archive."""
     cache = cache or cache_directory()
     base = ensure_base("bullseye", cache)
     archive = cache / "images" / f"{image.file_stem}-{_key(image, base)}.tar"
@@ -172,14 +171,12 @@ def _build(image: Image, base: Path, cache: Path, scratch: Path, archive: Path) 
 
 
 def _layer(target: Path, root: Path, parts: Sequence[str], *, empty: Sequence[str] = ()) -> Path:
-    """Write the directories ``parts`` of ``root`` as a layer. Directories in ``empty`` have no contents."""
     options = ["--sort=name", "--numeric-owner", "--mtime=@0", *(f"--exclude=./{part}/*" for part in empty)]
     run(["tar", *options, "-C", root, "-cf", target, *(f"./{part}" for part in parts)])
     return target
 
 
 def _layers_of(archive: Path, scratch: Path) -> list[Path]:
-    """Extract the layers of the image in ``archive`` unchanged, so that a host loads a shared layer only once."""
     with tarfile.open(archive) as tar:
         manifest = tar.extractfile("manifest.json")
         assert manifest is not None
@@ -189,7 +186,6 @@ def _layers_of(archive: Path, scratch: Path) -> list[Path]:
 
 
 def _of_files(image: Image, target: Path) -> Path:
-    """Write the ``files`` of ``image`` as a layer; files in a directory ``bin`` are executable."""
     with tarfile.open(target, "w", format=tarfile.GNU_FORMAT) as tar:
         for name, place in image.files:
             content = (CHECKOUT / place).read_bytes()
@@ -199,7 +195,6 @@ def _of_files(image: Image, target: Path) -> Path:
 
 @contextmanager
 def _installed(image: Image, base: Path, cache: Path, scratch: Path) -> Iterator[tuple[Path, Path]]:
-    """Install the requirements of ``image`` on ``base``; yield the directories of the added files and of all files."""
     upper, work, merged, given = (scratch / name for name in ("upper", "work", "merged", "given"))
     for directory in (upper, work, merged, given):
         directory.mkdir()
@@ -229,7 +224,6 @@ def _installed(image: Image, base: Path, cache: Path, scratch: Path) -> Iterator
 
 
 def _wheelhouse(cache: Path, target: Path) -> None:
-    """Unpack the wheels of the TensorFlow in the lab's stack into ``target``."""
     out = cache / "vendor" / Profile.SMALL
     out.mkdir(parents=True, exist_ok=True)
     wheels.build(out, Profile.SMALL)
@@ -238,7 +232,6 @@ def _wheelhouse(cache: Path, target: Path) -> None:
 
 
 def _describe(image: Image, layers: Sequence[Path], tar: tarfile.TarFile) -> None:
-    """Write ``image`` with its ``layers`` to ``tar`` in the format of `docker save`."""
     digests = [sha256_of(layer) for layer in layers]
     created = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     config = {

@@ -40,10 +40,9 @@ def publish(lab: Lab) -> None:
 
 
 def known_hosts(lab: Lab, records: dict[str, HostRecord], have: Iterable[str]) -> list[str]:
-    """Return the new lines of the lab's known_hosts file; ``have`` are its current lines.
+    """Return the new lines of the lab's known_hosts file; ``have`` are the current lines.
 
-    The lines of hosts that were installed from a seed (an installer's settings) are kept, because the lab did not
-    generate their keys.
+    Lines of hosts that were installed from a seed are kept, because the lab did not generate their keys.
     """
     lines, others = [], set()
     for name, record in records.items():
@@ -56,7 +55,6 @@ def known_hosts(lab: Lab, records: dict[str, HostRecord], have: Iterable[str]) -
 
 
 def _named(line: str) -> set[str]:
-    """Return the host names in a line of known_hosts, which may begin with a marker such as ``@revoked``."""
     words = line.split()
     first = 1 if words and words[0].startswith("@") else 0
     return set(words[first].split(",")) if len(words) > first else set()
@@ -92,7 +90,6 @@ def _variables(lab: Lab, record: HostRecord) -> dict[str, Any]:
 
 
 def _bmc(lab: Lab) -> dict[str, str]:
-    """Return the inventory variables that are the same for the BMCs of all hosts."""
     known = Credentials.read(lab)
     return {
         "hostwright_bmc": lab.bmc_url,
@@ -103,12 +100,10 @@ def _bmc(lab: Lab) -> dict[str, str]:
 
 
 def _console(lab: Lab, host: str) -> str:
-    """Return the shell command that prints the console output of ``host``."""
     return sh("invoke lab.console --hosts %s", host) if lab.name == DEFAULT_NAME else _command(lab, "console", host)
 
 
 def _command(lab: Lab, verb: str, host: str) -> str:
-    """Return the shell command that runs ``python -m lab`` with ``verb`` for ``host``, from any directory."""
     place = sh("cd %s && HOSTWRIGHT_LAB_STATE=%s ", CHECKOUT, lab.root)
     return place + sh("%s -m lab %s --name %s --hosts %s", sys.executable, verb, lab.name, host)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 _SCRIPT = Path(__file__).parent / "sh" / "limits.sh"
 _PROGRAM = "opt/hostwright-lab/limits"
 _UNIT = "hostwright-lab-limits.service"
-#: path of a file on a host that says whether Docker can limit containers
+#: path on a host of a file that tells whether Docker can limit containers
 NOTE = "/run/hostwright-lab/limits"
 _IN_FORCE = "in force"
 
@@ -42,6 +42,6 @@ def install(root: Path) -> None:
 
 
 def why_not(note: str) -> str:
-    """Return why Docker cannot limit containers, from ``note`` of the host's boot unit; empty if it can."""
+    """Return the reason why Docker cannot limit containers; empty if it can. ``note``: text of the host's boot unit."""
     note = note.strip() or "not in force: the host noted nothing at boot"
     return "" if note.startswith(_IN_FORCE) else note

@@ -30,7 +30,7 @@ VM_BOOT_TIMEOUT_S = 900.0
 _LOOK_S = 0.05  # seconds between two checks of a boot, each of which opens a connection
 _CLEAN = ("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8")
 
-#: shell code that enters the host's control groups, then detaches the host's process, or fails
+#: shell code that enters the host's control groups, and then detaches the process of the host
 _LAUNCH = """
 count=$1; shift
 while [ "$count" -gt 0 ]; do echo $$ >"$1" || exit; shift; count=$((count - 1)); done
@@ -44,7 +44,7 @@ def running(machine: Machine) -> bool:
 
 
 def start(machine: Machine) -> None:
-    """Start the host, unless it runs, and set its link up. Does not wait (see `wait_for_ssh`)."""
+    """Start a host that is off, and set the host's link up. Does not wait (see `wait_for_ssh`)."""
     if running(machine) and network.plugged(machine) and not _orphaned(machine):
         network.restore_network(machine)
         return
@@ -65,7 +65,6 @@ def start(machine: Machine) -> None:
 
 
 def _contained(machine: Machine, record: HostRecord) -> list[str]:
-    """Prepare a container host's mounts and network, and return the command that supervises it."""
     attach(machine, record)
     network.plug(machine)
     # With "slave", an unmount on this machine also takes effect in the host.
@@ -75,7 +74,6 @@ def _contained(machine: Machine, record: HostRecord) -> list[str]:
 
 
 def _virtual(machine: Machine, record: HostRecord) -> list[str]:
-    """Prepare a virtual machine's disk and network, and return the command that runs it."""
     if not qemu.disk(machine).exists():
         attach(machine, record)
         disks.make(machine, HostOptions.from_json(record.options))
@@ -90,7 +88,7 @@ def _is_virtual(machine: Machine) -> bool:
 
 
 def attach(machine: Machine, record: HostRecord) -> None:
-    """Mount the host's root filesystem, an overlay on its base image, unless it is mounted."""
+    """Mount the host's root filesystem, an overlay on its base image, if not yet mounted."""
     if mounted(machine.merged):
         return
     options = HostOptions.from_json(record.options)
@@ -107,9 +105,9 @@ def attach(machine: Machine, record: HostRecord) -> None:
 
 
 def _give_docker(machine: Machine, record: HostRecord, directory: Path) -> None:
-    """Create the host's /var/lib/docker in ``directory``: empty, or copied from the host's snapshot.
+    """Put /var/lib/docker outside the host's overlay, because Docker does not work on an overlay.
 
-    Docker does not work on an overlay, so this directory is outside the host's overlay.
+    The directory is empty, or a copy from the host's snapshot.
     """
     if directory.exists():
         return
@@ -123,14 +121,14 @@ def _give_docker(machine: Machine, record: HostRecord, directory: Path) -> None:
 
 
 def detach(machine: Machine) -> None:
-    """Unmount the root filesystem of a host that is off. Raises `LabError` if a process still uses this filesystem."""
+    """Unmount the root filesystem of a host that is off. Raises `LabError` if a process still uses the filesystem."""
     for point in (machine.merged, machine.directory / "disk"):
         if mounted(point):
             run(["umount", point])
 
 
 def discard(machine: Machine) -> None:
-    """Discard everything that a host wrote since its installation or its snapshot. The host must be off."""
+    """Discard everything that the host wrote since its installation or snapshot. The host must be off."""
     detach(machine)
     trash = Path(tempfile.mkdtemp(prefix="trash-", dir=machine.directory))
     for name in ("upper", "work", "docker", "disk.img"):
@@ -141,12 +139,11 @@ def discard(machine: Machine) -> None:
 
 
 def _disk(machine: Machine, options: HostOptions) -> Path:
-    """Return the directory that contains everything that the host has written."""
     return machine.directory / "disk" if options.disk_bytes else machine.directory
 
 
 def power_off(machine: Machine) -> None:
-    """Kill all processes of the host with SIGKILL, as a power failure does. The host's disk stays as it is."""
+    """Kill all processes of the host with SIGKILL, as in a power failure. The disk stays unchanged."""
     cgroups.kill(machine.cgroup)
     cgroups.remove(machine.cgroup)
 
@@ -186,7 +183,7 @@ def answers(machine: Machine) -> bool:
 
 
 def admits(machine: Machine) -> bool:
-    """Return whether users can log in. When sshd responds, pam_nologin may still reject them."""
+    """Return whether users can log in. A running sshd may still reject them (pam_nologin)."""
     if _is_virtual(machine):
         return exec_in(machine, ["true"]).returncode == 0
     found = _leader(cgroups.processes(machine.cgroup))
@@ -194,20 +191,20 @@ def admits(machine: Machine) -> bool:
 
 
 def memory_bytes(machine: Machine) -> int:
-    """Return the bytes of memory that the host uses, including its page cache; 0 if the host is off."""
+    """Return the bytes of memory that the host uses, including the page cache; 0 if the host is off."""
     return cgroups.memory_bytes(machine.cgroup)
 
 
 def exec_in(machine: Machine, argv: Sequence[str], *, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    """Run the program ``argv`` as root in the host, and return the completed process.
+    """Run the program ``argv`` as root in the host. Raises `LabError` if the host is off.
 
-    Only a virtual machine needs its network and sshd for that. Raises `LabError` if the host is off.
+    A virtual machine needs network and sshd for this, a container does not.
     """
     return attend(inside(machine, argv), stdin=stdin)
 
 
 def inside(machine: Machine, argv: Sequence[str]) -> list[str]:
-    """Return the command that runs the program ``argv`` as root in the host. Raises `LabError` if the host is off.
+    """Return the command that runs ``argv`` as root in the host. Raises `LabError` if the host is off.
 
     For a virtual machine, the command is ssh with sudo.
     """
@@ -220,7 +217,7 @@ def inside(machine: Machine, argv: Sequence[str]) -> list[str]:
 
 
 def console(machine: Machine, *argv: str) -> str:
-    """Run the program ``argv`` as root in the host and return its output. Raises `LabError` if the program fails."""
+    """Run ``argv`` as root in the host; return its output. Raises `LabError` if the program fails."""
     done = exec_in(machine, argv)
     if done.returncode != 0:
         words, output = " ".join(argv)[:300], (done.stderr or done.stdout)[-500:]
@@ -229,7 +226,7 @@ def console(machine: Machine, *argv: str) -> str:
 
 
 def why_no_limits(machine: Machine) -> str:
-    """Return why Docker on the running host cannot limit containers; empty if it can (see `lab.limits`)."""
+    """Return the reason why Docker on the running host cannot limit containers; empty if it can (see `lab.limits`)."""
     return limits.why_not(exec_in(machine, ["cat", limits.NOTE]).stdout)
 
 
@@ -242,14 +239,12 @@ def leader(machine: Machine) -> int:
 
 
 def _orphaned(machine: Machine) -> bool:
-    """Return whether the host runs without its systemd-nspawn process, as after the kill of its supervisor."""
     processes = cgroups.processes(machine.cgroup)
     found = _leader(processes)
     return found is not None and found[1] not in processes
 
 
 def _leader(processes: set[int]) -> tuple[int, int] | None:
-    """Return (process id, parent's id) of the host's PID 1 among ``processes``; ``None`` during a reboot."""
     for pid in processes:
         try:
             lines = Path(f"/proc/{pid}/status").read_text().splitlines()
@@ -263,7 +258,6 @@ def _leader(processes: set[int]) -> tuple[int, int] | None:
 
 
 def _nspawn(machine: Machine, options: HostOptions) -> list[str]:
-    """Return the command that boots a container host and runs until the host powers off."""
     vendor = vendor_apt(machine.lab, options.profile)
     vendor.mkdir(parents=True, exist_ok=True)
     return [
@@ -282,9 +276,9 @@ def _nspawn(machine: Machine, options: HostOptions) -> list[str]:
 
 
 def _hierarchy(distro: Distro) -> tuple[str, ...]:
-    """Return the environment variable that sets the host's cgroup hierarchy for systemd-nspawn, or nothing.
+    """Return the setting that selects the host's cgroup hierarchy for systemd-nspawn, or nothing.
 
-    By default, hosts get this machine's hierarchy with its controllers. trixie's systemd boots only with cgroup v2.
+    By default, hosts get this machine's hierarchy. Debian 13 (trixie) boots only with cgroup v2.
     """
     return ("SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1",) if distro == "trixie" else ()
 

@@ -28,10 +28,9 @@ def mounted(path: Path) -> bool:
 
 
 def mount_overlay(lower: Path, upper: Path, work: Path, target: Path, *, between: Sequence[Path] = ()) -> None:
-    """Mount ``upper`` over ``lower`` at ``target`` as an overlay: writes go to ``upper``.
+    """Mount an overlay at ``target`` with ``upper`` for writes above ``lower``.
 
-    ``work`` is the overlay's working directory. ``between`` are read-only layers above ``lower``, topmost first, which
-    must not change.
+    ``work`` is the overlay's working directory. ``between``: read-only layers above ``lower``, topmost first.
     """
     layers = ":".join(str(layer) for layer in (*between, lower))
     options = f"lowerdir={layers},upperdir={upper},workdir={work}"
@@ -39,7 +38,7 @@ def mount_overlay(lower: Path, upper: Path, work: Path, target: Path, *, between
 
 
 def mount_disk(image: Path, size_bytes: int, target: Path) -> None:
-    """Mount the ext4 filesystem in the sparse file ``image`` at ``target``; create the file if it is missing."""
+    """Mount the ext4 filesystem in the sparse file ``image`` at ``target``. A missing file is created."""
     if not image.exists():
         fresh = image.with_suffix(".new")
         with fresh.open("wb") as file:
@@ -50,13 +49,13 @@ def mount_disk(image: Path, size_bytes: int, target: Path) -> None:
 
 
 def unmount(path: Path) -> None:
-    """Unmount everything that is mounted at ``path``, even if a process still uses it."""
+    """Unmount all filesystems at ``path``, even filesystems in use."""
     while mounted(path):
         run(["umount", "--lazy", path])
 
 
 def unmount_below(directory: Path) -> None:
-    """Unmount everything below ``directory``, in reverse mount order."""
+    """Unmount all filesystems below ``directory``, in reverse mount order."""
     for point in reversed(mount_points()):
         if point.is_relative_to(directory):
             attempt(["umount", "--lazy", point])

@@ -15,7 +15,7 @@ INSIDE = "host0"  #: name of the network interface inside the host
 
 
 def ensure_bridge(lab: Lab) -> None:
-    """Create the lab's bridge and packet rules, or repair the missing parts."""
+    """Create or repair the lab's bridge and packet rules."""
     if not _exists(lab.bridge):
         run(["ip", "link", "add", lab.bridge, "type", "bridge"])
     run(["ip", "address", "replace", str(lab.gateway), "dev", lab.bridge])
@@ -24,7 +24,7 @@ def ensure_bridge(lab: Lab) -> None:
 
 
 def remove_bridge(lab: Lab) -> None:
-    """Remove the lab's bridge, all remaining links of its hosts, and the packet rules."""
+    """Remove the lab's bridge, the links of its hosts, and the packet rules."""
     for link in links(lab):
         attempt(["ip", "link", "delete", link])
     firewall.remove(lab)
@@ -42,7 +42,7 @@ def plugged(machine: Machine) -> bool:
 
 
 def plug(machine: Machine) -> None:
-    """Create the host's network namespace and its link, a veth pair; both survive reboots of the host."""
+    """Create the host's network namespace and link (a veth pair). Both survive reboots of the host."""
     if not plugged(machine):
         unplug(machine)
         machine.netns.touch()
@@ -60,7 +60,7 @@ def plug(machine: Machine) -> None:
 
 
 def plug_tap(machine: Machine) -> None:
-    """Create the tap interface of a virtual machine. It remains when the virtual machine ends."""
+    """Create the tap interface of a virtual machine, which remains when the machine ends."""
     if not plugged(machine):
         unplug(machine)
         run(["ip", "tuntap", "add", "dev", machine.link, "mode", "tap"])
@@ -77,12 +77,12 @@ def unplug(machine: Machine) -> None:
 
 
 def cut_network(machine: Machine) -> None:
-    """Set the host's link down. The host's connections stay open, and its programs continue."""
+    """Set the host's link down. Connections stay open, and programs continue."""
     run(["ip", "link", "set", machine.link, "down"])
 
 
 def restore_network(machine: Machine) -> None:
-    """Set the host's link up, and attach it to the lab's bridge."""
+    """Set the host's link up, and attach the link to the lab's bridge."""
     run(["ip", "link", "set", machine.link, "master", machine.lab.bridge, "up"])
 
 

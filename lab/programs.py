@@ -13,7 +13,7 @@ RESUME_S = 1.0  #: seconds between SIGCONT signals to a stopped program
 
 
 def attempt(argv: Sequence[str | Path], *, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    """Run the program ``argv`` and return its result, whatever the exit status. Raises `LabError` if it is missing."""
+    """Run ``argv``; return the result, whatever the exit status. Raises `LabError` if the program is missing."""
     try:
         return subprocess.run(argv, input=stdin, capture_output=True, text=True, errors="replace", check=False)
     except FileNotFoundError as error:
@@ -21,7 +21,7 @@ def attempt(argv: Sequence[str | Path], *, stdin: str = "") -> subprocess.Comple
 
 
 def attend(argv: Sequence[str | Path], *, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    """Run ``argv``, an ``nsenter`` command, like `attempt` does, and continue it when it stops itself.
+    """Run ``argv``, an ``nsenter`` command, and continue the command when it stops itself.
 
     ``nsenter`` stops with its child, which systemd stops for a moment at shutdown. A stopped ``nsenter`` never reaps
     its child, so PID 1 of the host would never exit.
@@ -44,7 +44,7 @@ def attend(argv: Sequence[str | Path], *, stdin: str = "") -> subprocess.Complet
 
 
 def run(argv: Sequence[str | Path], *, stdin: str = "") -> str:
-    """Run the program ``argv``; return its standard output. Raises `LabError` with the last output if it fails."""
+    """Run ``argv``; return its standard output. Raises `LabError` with the last output if the program fails."""
     done = attempt(argv, stdin=stdin)
     if done.returncode != 0:
         raise LabError(_sentence(argv, done.returncode, done.stderr or done.stdout))
@@ -52,7 +52,7 @@ def run(argv: Sequence[str | Path], *, stdin: str = "") -> str:
 
 
 def run_logged(argv: Sequence[str | Path], log: Path, *, env: Mapping[str, str] | None = None) -> None:
-    """Run the long program ``argv`` with its output in ``log``. Raises `LabError` with the log's name if it fails."""
+    """Run ``argv`` with output to the file ``log``. Raises `LabError` with the name of the log if the program fails."""
     with log.open("ab") as output:
         done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output, check=False, env=env)
     if done.returncode != 0:

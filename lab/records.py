@@ -17,25 +17,25 @@ SLOTS = 2 ** (LAB_PREFIX - BLOCK.prefixlen)
 
 @dataclass(frozen=True, slots=True)
 class HostRecord:
-    """Record of one host. It is written last, so a host without a record is incomplete."""
+    """Record of one host. A host without a record is incomplete, because the record is written last."""
 
     name: str
     index: int  #: number of the host from 1 to 999, kept across resets. The number determines IP and MAC address.
     base: str  #: directory name of the host's base image
     host_key: str  #: public host key in the format of a .pub file
     options: dict[str, Any]
-    snapshot: str | None = None  #: name of the snapshot on which the host's disk is based; None: only the base image
-    #: whether the BMC installed the host from a seed. The lab then keeps the existing lines of known_hosts.
+    snapshot: str | None = None  #: name of the snapshot below the host's disk; None: only the base image
+    #: whether the BMC installed the host from a seed. Existing lines of known_hosts are then kept.
     seeded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A saved disk of a host, on which other hosts' disks are based. It never changes."""
+    """Saved disk of a host, which never changes. Other hosts' disks are based on the saved disk."""
 
     lab: Lab
     name: str
-    parent: str | None  #: name of the snapshot on which the frozen host was based; None: only the base image
+    parent: str | None  #: name of the snapshot below the frozen host's disk; None: only the base image
     base: str  #: directory name of the base image
     host_key: str  #: public host key of the frozen host, in the format of a .pub file
     options: dict[str, Any]  #: options of the frozen host
@@ -47,17 +47,17 @@ class Snapshot:
 
     @property
     def layer(self) -> Path:
-        """Overlay layer of the snapshot: the frozen host's writes on top of the parent snapshot or base image."""
+        """Overlay layer with the frozen host's writes on the parent snapshot or base image."""
         return self.directory / "upper"
 
     @property
     def docker(self) -> Path:
-        """Complete /var/lib/docker of the frozen host, which the overlay layer lacks."""
+        """Complete /var/lib/docker of the frozen host, which is not in the overlay layer."""
         return self.directory / "docker"
 
 
 def read_record(directory: Path) -> HostRecord:
-    """Return the record of a host from its ``directory``. Raises `LabError` if the host has none."""
+    """Read the record in a host's ``directory``. Raises `LabError` without a record."""
     try:
         return HostRecord(**json.loads((directory / "host.json").read_text()))
     except FileNotFoundError as error:
@@ -67,18 +67,18 @@ def read_record(directory: Path) -> HostRecord:
 
 
 def write_record(directory: Path, record: HostRecord) -> None:
-    """Write the record of a completely created host into its ``directory``."""
+    """Write the record of a complete host into its ``directory``."""
     write_atomically(directory / "host.json", json.dumps(asdict(record), indent=1))
 
 
 def read_records(lab: Lab) -> dict[str, HostRecord]:
-    """Return the records of all completely created hosts of a lab: name → record."""
+    """Return name → record of all complete hosts of ``lab``."""
     files = sorted((lab.state / "hosts").glob("*/host.json"))
     return {file.parent.name: read_record(file.parent) for file in files}
 
 
 def read_snapshot(lab: Lab, name: str) -> Snapshot:
-    """Return the snapshot ``name`` of a lab. Raises `LabError` if it does not exist."""
+    """Return the snapshot ``name`` of ``lab``. Raises `LabError` if the snapshot does not exist."""
     try:
         values = json.loads((lab.state / "snapshots" / name / "snapshot.json").read_text())
     except FileNotFoundError as error:
@@ -87,7 +87,7 @@ def read_snapshot(lab: Lab, name: str) -> Snapshot:
 
 
 def read_snapshots(lab: Lab) -> dict[str, Snapshot]:
-    """Return all completed snapshots of a lab: name → snapshot."""
+    """Return name → snapshot of all complete snapshots of ``lab``."""
     files = sorted((lab.state / "snapshots").glob("*/snapshot.json"))
     return {file.parent.name: read_snapshot(lab, file.parent.name) for file in files}
 
@@ -99,7 +99,7 @@ def write_snapshot(directory: Path, snapshot: Snapshot) -> None:
 
 
 def layers(lab: Lab, record: HostRecord) -> list[Path]:
-    """Return the read-only layers below a host's own writes: topmost first, base image last."""
+    """Return the read-only layers below the host's own writes: topmost first, base image last."""
     found, name = [], record.snapshot
     while name is not None:
         snapshot = read_snapshot(lab, name)
@@ -109,12 +109,12 @@ def layers(lab: Lab, record: HostRecord) -> list[Path]:
 
 
 def find_machine(lab: Lab, name: str) -> Machine:
-    """Return the host ``name`` of a lab. Raises `LabError` if it does not exist."""
+    """Return the host ``name`` of ``lab``. Raises `LabError` if the host does not exist."""
     return Machine(lab, name, read_record(lab.state / "hosts" / name).index)
 
 
 def find_lab(name: str = DEFAULT_NAME) -> Lab | None:
-    """Return the lab ``name`` if it exists, else None."""
+    """Return the lab ``name``; ``None`` if it does not exist."""
     file = state_directory() / name / "lab.json"
     if not file.exists():
         return None
@@ -122,7 +122,7 @@ def find_lab(name: str = DEFAULT_NAME) -> Lab | None:
 
 
 def open_lab(name: str = DEFAULT_NAME) -> Lab:
-    """Return the lab ``name``. If it does not exist, create it with the first free network."""
+    """Return the lab ``name``. A missing lab is created with the first free network."""
     Lab(name)  # `Lab` raises an error for an invalid name before anything is written
     root = state_directory()
     root.mkdir(parents=True, exist_ok=True)
@@ -149,6 +149,6 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def give_to_user(path: Path) -> None:
-    """Make the user who called sudo, if any, the owner of ``path``, so that commands without root can read it."""
+    """Make the user who called sudo the owner of ``path``, so that commands without root can read it."""
     if "SUDO_UID" in os.environ:
         os.chown(path, int(os.environ["SUDO_UID"]), int(os.environ["SUDO_GID"]))

@@ -26,7 +26,7 @@ _ABORT = struct.pack("ii", 1, 0)  # value of SO_LINGER (on, 0 s) with which clos
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A disturbance of a relayed connection after ``after_bytes`` in one direction.
+    """Disturbance of a relayed connection after ``after_bytes`` in one direction.
 
     ``cut`` resets both ends, ``flip`` inverts the next byte, ``stall`` stops all traffic in both directions.
     """
@@ -39,7 +39,7 @@ class Trouble:
 
 @dataclass(slots=True)
 class Relay:
-    """A running relay: its address and host key for an inventory, and its counters."""
+    """Running relay, with address and host key for an inventory, and counters."""
 
     host: str
     port: int
@@ -67,10 +67,9 @@ class Relay:
             self._links.append(_Link(self, near, far))
 
     def claims(self, toward: Direction, passed: int, size: int) -> int | None:
-        """Return the offset of the disturbance in the next ``size`` bytes; ``None`` if it is not in them.
+        """Return the offset of the disturbance in the next ``size`` bytes; ``None`` if it comes later.
 
-        ``passed`` is the number of bytes already relayed in the direction ``toward``. The disturbance is counted in
-        ``troubled``.
+        ``passed``: number of bytes already relayed in the direction ``toward``. ``troubled`` counts the disturbance.
         """
         trouble = self.trouble
         if trouble is None or trouble.toward != toward or not passed <= trouble.after_bytes < passed + size:
@@ -88,8 +87,6 @@ class Relay:
 
 
 class _Link:
-    """One relayed connection, with a thread for each direction."""
-
     def __init__(self, relay: Relay, near: socket.socket, far: socket.socket):
         self._relay, self._ends, self._stalled = relay, (near, far), threading.Event()
         ways: tuple[tuple[socket.socket, socket.socket, Direction], ...]
@@ -117,7 +114,6 @@ class _Link:
         sink.shutdown(socket.SHUT_WR)
 
     def _disturb(self, sink: socket.socket, data: bytes, begin: int) -> bytes:
-        """Disturb the connection at the offset ``begin`` in ``data``; return the bytes that may still be sent."""
         what = self._relay.trouble.what if self._relay.trouble else ""
         if what == "flip":
             return data[:begin] + bytes((data[begin] ^ 0xFF,)) + data[begin + 1 :]
@@ -128,7 +124,6 @@ class _Link:
         return b""
 
     def _abort(self) -> None:
-        """Reset the TCP connections at both ends."""
         for end in self._ends:
             with contextlib.suppress(OSError):
                 end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _ABORT)
@@ -136,7 +131,6 @@ class _Link:
             end.close()
 
     def end(self) -> None:
-        """Close the TCP connections at both ends, and wait for the threads."""
         for end in self._ends:
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
@@ -150,7 +144,7 @@ class _Link:
 def relay(machine: Machine, trouble: Trouble | None = None, *, port: int = 22) -> Iterator[Relay]:
     """Relay a free loopback port of this machine to ``port`` of the host during the context.
 
-    ``trouble`` is the disturbance of the connections, if any.
+    ``trouble``: disturbance of the connections.
     """
     with socket.create_server((_LOOPBACK, 0)) as listener:
         own = listener.getsockname()[1]

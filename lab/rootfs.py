@@ -26,7 +26,7 @@ def vendor_apt(lab: Lab, profile: str) -> Path:
 
 
 def personalise(machine: Machine, options: HostOptions) -> None:
-    """Write the files of a fresh installation with ``options`` into the mounted root of ``machine``."""
+    """Write the files of a new installation with ``options`` into the mounted root of ``machine``."""
     root = machine.merged
     files = {
         "hostname": f"{machine.name}\n",
@@ -54,7 +54,6 @@ def personalise(machine: Machine, options: HostOptions) -> None:
 
 
 def _ssh(machine: Machine) -> None:
-    """Generate the host key, and authorise the lab's key for the login user."""
     root = machine.merged
     key = root / "etc/ssh/ssh_host_ed25519_key"
     run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f"root@{machine.name}", "-f", key])
@@ -70,7 +69,6 @@ def _ssh(machine: Machine) -> None:
 
 
 def _sudo(root: Path, options: HostOptions) -> None:
-    """Configure sudo for the login user: without a password, with a password, or not at all."""
     if options.sudo == "password":
         run(["chroot", root, "chpasswd"], stdin=f"{USER}:{options.sudo_password}\n")
     if options.sudo == "none":
@@ -82,7 +80,6 @@ def _sudo(root: Path, options: HostOptions) -> None:
 
 
 def _headers_repository(root: Path, vendor: Path) -> None:
-    """Add the apt repository of kernel headers in ``vendor``, and its index, to the host's apt."""
     repository = vendor / "headers"
     if not (repository / "Packages").exists():
         return

@@ -30,7 +30,7 @@ from lab.waiting import await_that
 
 # seconds to wait for a host's shutdown, which takes 0.2 s on an idle machine
 SHUTDOWN_TIMEOUT_S = 120.0
-#: pattern of a snapshot's name. Mount options of limited length contain the name between colons.
+#: pattern of a snapshot's name, which is part of mount options of limited length
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 #: paths of files that must differ between hosts
 _HOST_KEY = ("etc/ssh/ssh_host_ed25519_key", "etc/ssh/ssh_host_ed25519_key.pub")
@@ -40,8 +40,8 @@ _IDENTITY = (*_HOST_KEY, "etc/machine-id")
 def freeze(machine: Machine, name: str) -> Snapshot:
     """Shut the host down and make the snapshot ``name`` of its disk. The host stays off, based on the snapshot.
 
-    To save a disk in the middle of a write, call `power_off` first. Raises `LabError` if the name exists, if the host
-    has a separate disk, or if the shutdown times out.
+    Raises `LabError` if the name exists, if the host has a separate disk, or if the shutdown times out. To save a disk
+    in the middle of a write, call `power_off` first.
     """
     with locked(f"lab-{machine.lab.name}"):
         record = read_record(machine.directory)
@@ -65,10 +65,10 @@ def freeze(machine: Machine, name: str) -> Snapshot:
 
 
 def thaw(machine: Machine, snapshot: Snapshot, *, wait: bool = True) -> None:
-    """Power the host off, discard its writes, and boot it from ``snapshot``.
+    """Power the host off, discard its writes, and boot the host from ``snapshot``.
 
-    With ``wait``, wait until users can log in. The host keeps its name, address, host key and options. Raises
-    `LabError` if the snapshot is of another lab or distribution.
+    The host keeps name, address, host key and options. With ``wait``, wait until users can log in. Raises `LabError` if
+    the snapshot is of another lab or distribution.
     """
     record = read_record(machine.directory)
     if (snapshot.lab.name, snapshot.base) != (machine.lab.name, record.base):
@@ -101,7 +101,7 @@ def drop(snapshot: Snapshot) -> None:
 
 
 def shut_down(machine: Machine, timeout_s: float = SHUTDOWN_TIMEOUT_S) -> None:
-    """Shut the host down with systemctl, unless it is off, and wait. Raises `LabError` after ``timeout_s``."""
+    """Shut the host down with systemctl and wait. Raises `LabError` after ``timeout_s``."""
     if not running(machine):
         return
     exec_in(machine, ["systemctl", "--no-block", "poweroff"])
@@ -113,7 +113,7 @@ def shut_down(machine: Machine, timeout_s: float = SHUTDOWN_TIMEOUT_S) -> None:
 
 
 def settle(machine: Machine, options: HostOptions, snapshot: Snapshot | None) -> None:
-    """Give the mounted root of ``machine`` its name, configuration and identity."""
+    """Write name, configuration and identity into the mounted root of ``machine``."""
     root = machine.merged
     if snapshot:
         for part in (*_HOST_KEY, "etc/docker/key.json"):
@@ -128,7 +128,7 @@ def settle(machine: Machine, options: HostOptions, snapshot: Snapshot | None) ->
 
 
 def keep_identity(machine: Machine) -> str:
-    """Copy the host's SSH host key and machine ID beside its disk, for `thaw`; return the public host key."""
+    """Copy the host's SSH host key and machine ID for `thaw`; return the public host key."""
     kept = machine.directory / "identity"
     kept.mkdir(exist_ok=True)
     for part in _IDENTITY:

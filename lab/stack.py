@@ -20,10 +20,9 @@ from lab.vendor import driver, interpreter, real_cudnn, repackaged, wheels
 from lab.vendor.model import VendorBuildError, VendorFile, read_manifest
 
 EXTENDS = "tensorflow-2.9"
-#: distribution → suffix of the lab stack's name. All other distributions have the suffix `lab`.
+#: distribution → suffix of the lab stack's name; default: ``lab``
 VARIANTS = {"bookworm": "debian12"}
-#: name of a lab stack with NVIDIA's own driver or cuDNN → keys of the stack without the artifact. The module builds
-#: against Debian's headers on any kernel.
+#: name of a lab stack with NVIDIA's own driver or cuDNN → keys of the stack without the artifact
 _REAL: dict[str, dict[str, Any]] = {
     "driver": {"description": "the lab's stack with NVIDIA's own driver from Debian's non-free archive"},
     "cudnn": {
@@ -52,12 +51,14 @@ _R535_PACKAGES = {
     "nvidia-persistenced": "535.171.04-1~deb12u1",
 }  # fmt: skip
 KEY = "container-toolkit-key"
-#: names of artifacts of the base stack that the lab replaces
+#: names of the base stack's artifacts that the lab replaces
 _NEEDED = ("driver", "fabric-manager", "cuda-repository", "cuda-pin", "cudnn", KEY)
 
 
 def write(vendor: Path, dest: Path) -> Path:
-    """Write the stack for the vendor files in ``vendor`` to ``dest``, and upgrade stacks beside it; return ``dest``."""
+    """Write the stack for the vendor files in ``vendor`` to ``dest``, and stacks for upgrades beside it; return
+    ``dest``.
+    """
     profile, files = read_manifest(vendor)
     _write(dest, compose(files, vendor, profile.value))
     for name, values in variants(files, vendor, dest.stem).items():
@@ -67,7 +68,7 @@ def write(vendor: Path, dest: Path) -> Path:
 
 
 def _write(dest: Path, values: dict[str, Any]) -> None:
-    """Replace the stack file ``dest`` atomically, if ``values`` differ from its content."""
+    """Replace ``dest`` atomically, and only if ``values`` differ from its content."""
     text = _HEADER + yaml.safe_dump(values, sort_keys=False, width=120)
     if not dest.is_file() or dest.read_text() != text:
         dest.parent.mkdir(parents=True, exist_ok=True)
@@ -112,7 +113,7 @@ def compose(files: Iterable[VendorFile], vendor: Path, profile: str) -> dict[str
 
 
 def variants(files: Iterable[VendorFile], vendor: Path, base: str) -> dict[str, dict[str, Any]]:
-    """Return name → content of the stacks beside the lab's stack ``base`` for which vendor files were built."""
+    """Return name → content of the stacks beside the lab's stack ``base``, without stacks that lack vendor files."""
     by_artifact = {file.artifact: file for file in files}
     found: dict[str, dict[str, Any]] = {}
     runfile, manager = (by_artifact.get(f"{name}-{driver.UPGRADE}") for name in ("driver", "fabric-manager"))
@@ -157,7 +158,7 @@ def variants(files: Iterable[VendorFile], vendor: Path, base: str) -> dict[str, 
 def write_real(file: VendorFile, out: Path, base: Path) -> None:
     """Write the stacks with NVIDIA's own driver or cuDNN beside the lab's stack file ``base``.
 
-    The driver or cuDNN is ``file`` in the directory ``out``.
+    ``file`` in the directory ``out`` is the driver or cuDNN.
     """
     for name, below in real_bases(base.stem, file.artifact).items():
         if base.with_name(f"{below}.yml").is_file():
@@ -201,9 +202,9 @@ def of_today() -> dict[str, str]:
 
 
 def write_repackaged(base: Path, key: VendorFile, out: Path) -> None:
-    """Write each stack of `of_today` beside the lab's stack file ``base``, with its driver as packages.
+    """Write the stacks of `of_today` with packaged drivers beside the lab's stack file ``base``.
 
-    The packages come from a repository in ``out``, whose signing key is ``key``.
+    The packages come from a repository in ``out`` with the signing key ``key``.
     """
     lab = yaml.safe_load(base.read_text())
     for name, version in of_today().items():
@@ -261,7 +262,7 @@ def _with_r535() -> dict[str, Any]:
 
 
 def real_bases(base: str, what: str) -> dict[str, str]:
-    """Return the stacks with the real driver or cuDNN, as name → stack that it extends, one per distribution.
+    """Return stack name → extended stack, one per distribution, for stacks with the real driver or cuDNN.
 
     ``what`` is ``driver`` or ``cudnn``, and ``base`` the name of the lab's stack.
     """
@@ -272,10 +273,7 @@ def real_bases(base: str, what: str) -> dict[str, str]:
 
 
 def _constraints(stack: str, role: str = "tensorflow") -> dict[str, str]:
-    """Return Python version → absolute path of the constraints file of the project's stack ``stack``.
-
-    Absolute paths are valid wherever the lab's stack is.
-    """
+    """Return Python version → absolute path of the constraints file, so that the paths are valid in the lab's stack."""
     folder = CHECKOUT / "inventory" / "stacks"
     named = yaml.safe_load((folder / f"{stack}.yml").read_text())[role]["constraints"]
     return {python: str(folder / name) for python, name in named.items()}

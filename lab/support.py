@@ -16,7 +16,7 @@ _CAP_NET_ADMIN = 12
 
 
 def require_support(root: Path) -> None:
-    """Raise `LabError` unless this machine can boot hosts with their disks below ``root``. Changes nothing."""
+    """Raise `LabError` unless this machine can boot hosts with disks below ``root``. Changes nothing."""
     if sys.platform != "linux":
         raise LabError("the lab requires Linux, because its hosts boot in systemd-nspawn; run it on Linux")
     if os.geteuid() != 0:

@@ -21,12 +21,12 @@ _PIP_SETTINGS = ("index-url", "extra-index-url", "trusted-host", "proxy", "timeo
 
 
 def apt_settings() -> tuple[str, ...]:
-    """Return this machine's apt settings for access to mirrors, as lines of apt.conf."""
+    """Return this machine's apt settings for mirrors, as lines of apt.conf."""
     return tuple(line for line in run(["apt-config", "dump", "Acquire"]).splitlines() if _APT_SETTING.match(line))
 
 
 def debian_mirrors() -> tuple[str, str] | None:
-    """Return this machine's mirrors of (Debian, Debian-Security), or None for the default mirrors."""
+    """Return this machine's mirrors of (Debian, Debian-Security); ``None`` for the default mirrors."""
     rows = run(["apt-get", "indextargets", "--format", "$(ORIGIN)|$(LABEL)|$(REPO_URI)", "Created-By: Packages"])
     found: dict[str, str] = {}
     for row in rows.splitlines():
@@ -46,7 +46,7 @@ def apt_sources() -> dict[str, str]:
 
 
 def pip_conf() -> str:
-    """Return the content of /etc/pip.conf for hosts, with those of this machine's indexes that a host can reach."""
+    """Return /etc/pip.conf for hosts, with the package indexes of this machine that a host can reach."""
     wanted: dict[str, str] = {}
     parser = configparser.RawConfigParser()
     parser.read(_pip_files(), encoding="utf-8")
@@ -60,7 +60,7 @@ def pip_conf() -> str:
 
 
 def _pip_files() -> list[Path]:
-    """Return the files with pip's settings of the user who called sudo, lowest precedence first."""
+    """Return pip's configuration files of the user who called sudo, lowest precedence first."""
     home = Path(pwd.getpwuid(int(os.environ.get("SUDO_UID", os.getuid()))).pw_dir)
     chosen = os.environ.get("PIP_CONFIG_FILE", os.devnull)
     names = ("/etc/xdg/pip/pip.conf", "/etc/pip.conf", home / ".pip/pip.conf", home / ".config/pip/pip.conf", chosen)
@@ -68,7 +68,7 @@ def _pip_files() -> list[Path]:
 
 
 def _reachable(value: str) -> str:
-    """Return ``value`` without file URLs and loopback URLs, which a host cannot reach."""
+    """Remove file URLs and loopback URLs from ``value``, because a host cannot reach them."""
     words = []
     for word in value.split():
         url = urlsplit(word)
@@ -79,14 +79,14 @@ def _reachable(value: str) -> str:
 
 
 def certificates() -> dict[str, str]:
-    """Return the locally installed certificate authorities of this machine: file name → PEM text."""
+    """Return file name → PEM text of this machine's local certificate authorities."""
     return {path.name: path.read_text() for path in sorted(CERTIFICATES.glob("**/*.crt"))}
 
 
 def resolv_conf() -> str:
-    """Return a resolver configuration for hosts, with the name servers of this machine.
+    """Return a resolver configuration for hosts, with this machine's name servers.
 
-    If these are a local resolver on the loopback address, its upstream servers are used instead.
+    If this machine uses a resolver on the loopback address, the upstream servers of that resolver are used.
     """
     text = Path("/etc/resolv.conf").read_text()
     upstream = Path("/run/systemd/resolve/resolv.conf")

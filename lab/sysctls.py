@@ -8,12 +8,12 @@ from pathlib import Path
 from lab.locking import locked
 from lab.records import write_atomically
 
-#: kernel setting → required minimum value. Below this inotify value, units fail from about 22 hosts on.
+#: kernel setting → minimum value. With a lower inotify value, units fail from about 22 hosts on.
 NEEDED = {"net/ipv4/ip_forward": 1, "fs/inotify/max_user_instances": 2048}
 
 
 def raise_all(root: Path) -> None:
-    """Raise the settings in `NEEDED` that are too low, and record their values in ``root`` for `restore_all`."""
+    """Raise the settings in `NEEDED` that are too low, and record the old values in ``root`` for `restore_all`."""
     memory = root / "sysctl.json"
     with locked("machine"):  # several labs may start at the same time
         before: dict[str, int] = json.loads(memory.read_text()) if memory.exists() else {}
@@ -25,7 +25,7 @@ def raise_all(root: Path) -> None:
 
 
 def restore_all(root: Path) -> None:
-    """Restore the settings that `raise_all` changed, if no lab is left, except those changed meanwhile."""
+    """Restore the settings that `raise_all` changed, if no lab is left. Settings changed meanwhile are kept."""
     memory = root / "sysctl.json"
     with locked("machine"):
         if any(root.glob("*/lab.json")) or not memory.exists():

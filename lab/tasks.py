@@ -20,7 +20,7 @@ OPTIONS = {
 
 
 def _lab(c: Context, *words: str) -> None:
-    """Run ``python -m lab``, which obtains root itself."""
+    """Run ``python -m lab``, which obtains root by itself."""
     from hostwright.common.quoting import words as quoted
 
     done = c.run(quoted([sys.executable, "-m", "lab", *words]), pty=sys.stdin.isatty(), warn=True)
@@ -77,9 +77,9 @@ def down(c: Context, hosts: str = "") -> None:
 
 
 def tell_of_a_lost_lab(argv: Sequence[str]) -> None:
-    """Warn if the inventory names lab hosts but no lab runs, as after a reboot of this machine.
+    """Warn if the inventory has lab hosts but no lab runs, as after a reboot.
 
-    Otherwise commands would wait for hosts that are off.
+    Otherwise a command would wait for hosts that are off.
     """
     words = argv[1:]
     if not words or words[0].startswith(_OTHERS):
@@ -105,7 +105,6 @@ def tell_of_a_lost_lab(argv: Sequence[str]) -> None:
 
 
 def _runs() -> bool:
-    """Whether the bridge of the default lab exists, which a reboot of this machine removes."""
     from lab.records import find_lab
 
     known = find_lab()

@@ -11,7 +11,7 @@ from hostwright.common.errors import LabError
 def await_that(
     condition: Callable[[], bool], patience_s: float, complaint: Callable[[], str], *, look_s: float = 0.02
 ) -> None:
-    """Call ``condition`` every ``look_s`` seconds until it returns true. An exception in it ends the wait.
+    """Call ``condition`` every ``look_s`` seconds until it returns true. An exception ends the wait.
 
     Raises `LabError` with the text of ``complaint`` after ``patience_s`` seconds.
     """

@@ -14,29 +14,29 @@ from benchmarks.places.places import Places
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Numbers of hosts to measure in each case, and how often to repeat each measurement."""
+    """Numbers of hosts to measure, and the number of repetitions."""
 
     sizes: tuple[int, ...] = ()  #: numbers of hosts to measure; empty: the numbers that the case defines
     rounds: int = 3
 
     def of(self, sizes: Sequence[int]) -> tuple[int, ...]:
-        """Return the requested sizes or, if there are none, ``sizes``."""
+        """Return the requested numbers of hosts or, without a request, ``sizes``."""
         return self.sizes or tuple(sizes)
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Duration of one round of a measured tool with ``size`` hosts and all variants of its case, on two idle cores."""
+    """Duration of one run of a tool with ``size`` hosts, in all variants of a case, on two idle cores."""
 
     contender: str
     size: int
     wall_s: float
-    rounds: int = 0  #: maximum number of times to measure this contender; 0: no maximum
+    rounds: int = 0  #: maximum number of times to measure this tool; 0: no maximum
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Columns of a case's table on the page ``docs/performance.md``. The column with processor time always exists."""
+    """Columns of a case's table in ``docs/performance.md``. The column with processor time always exists."""
 
     size: str = "hosts"  #: heading of the table column with ``Sample.size``
     memory: bool = True
@@ -47,7 +47,7 @@ class Table:
 
 
 class Case(Protocol):
-    """Names that a case's module defines. ``setup`` yields the value ``ready`` that the other functions receive."""
+    """Names that the module of a case defines. The other functions receive the value that ``setup`` yields."""
 
     @property
     def NAME(self) -> str:  # noqa: N802 - a module's constant
@@ -56,22 +56,22 @@ class Case(Protocol):
 
     @property
     def TITLE(self) -> str:  # noqa: N802
-        """Title of the case on the page ``docs/performance.md``."""
+        """Title of the case in ``docs/performance.md``."""
         ...
 
     @property
     def ABOUT(self) -> str:  # noqa: N802
-        """Description of the case: the work of each measured tool, and differences between the tools."""
+        """Description of the work of each tool in this case."""
         ...
 
     @property
     def BOUND_S(self) -> float:  # noqa: N802
-        """Seconds from the start of the case until no further command starts, except in the first round."""
+        """Time limit of the case in seconds. After the limit, no command starts, except in the first round."""
         ...
 
     @property
     def COSTS(self) -> Sequence[Cost]:  # noqa: N802
-        """Durations of all measured tools at the numbers of hosts that the case defines."""
+        """Durations of all tools, for each number of hosts."""
         ...
 
     @property
@@ -81,12 +81,12 @@ class Case(Protocol):
 
     @property
     def TABLE(self) -> Table:  # noqa: N802
-        """Columns of the case's table on the page ``docs/performance.md``."""
+        """Columns of the case's table in ``docs/performance.md``."""
         ...
 
     @property
     def PLOTTED(self) -> Sequence[str]:  # noqa: N802
-        """Names of the measured tools in the chart, in order. If empty, the case has no chart."""
+        """Names of the tools in the case's chart, in order; empty: no chart."""
         ...
 
     def setup(self, places: Places, wanted: Wanted) -> AbstractContextManager[Any]:
@@ -94,26 +94,26 @@ class Case(Protocol):
         ...
 
     def commands(self, ready: Any) -> Sequence[Command]:
-        """Return all commands to measure, in the order of a round (one run of each command)."""
+        """Return all commands to measure, in the order of a round."""
         ...
 
     def check(self, ready: Any) -> str:
-        """Return an error text if the tools left different states on hosts, else empty. An error stops the case."""
+        """Return an error text if the tools left hosts in different states, else empty. An error stops the case."""
         ...
 
     def facts(self, ready: Any) -> dict[str, str]:
-        """Return facts about the case's hosts and files, for ``docs/performance.md``: name → sentence."""
+        """Return facts about the case for ``docs/performance.md``: name → sentence."""
         ...
 
     def goals(self) -> Sequence[Goal]:
-        """Return the goals: limits for figures that are computed from the case's samples."""
+        """Return the goals of the case, which limit figures computed from samples."""
         ...
 
 
 def estimate_s(case: Case, wanted: Wanted) -> float:
     """Estimate the seconds that a case takes on two idle cores, without the creation of the lab.
 
-    If ``wanted`` has numbers of hosts without a ``Cost``, the estimate is scaled by the total number of hosts.
+    For numbers of hosts without a ``Cost``, the estimate is proportional to the total number of hosts.
     """
     own = case.REST_S + sum(min(cost.rounds or wanted.rounds, wanted.rounds) * cost.wall_s for cost in case.COSTS)
     sizes = {cost.size for cost in case.COSTS}
@@ -121,9 +121,9 @@ def estimate_s(case: Case, wanted: Wanted) -> float:
 
 
 def costed(costs: Sequence[Cost], commands: Sequence[Command]) -> list[Command]:
-    """Return the commands to measure, each with its maximum number of rounds from ``costs``.
+    """Set each command's maximum number of rounds from ``costs``.
 
-    If ``costs`` has a command's number of hosts, but not its tool, the command is left out.
+    A command is left out if ``costs`` has the number of hosts, but not the tool of the command.
     """
     rounds = {(cost.contender, cost.size): cost.rounds for cost in costs}
     largest = {cost.contender: cost.rounds for cost in sorted(costs, key=lambda cost: cost.size)}

@@ -33,7 +33,7 @@ SIZES = (1, 100)
 LINES, STANZAS = 10_000, 1_000
 COSTS = (Cost(RUN, 1, 1.6), Cost(RUN, 100, 5.7))  #: estimated total seconds over both home directories
 REST_S = 1.0
-#: start of a command line that runs a command with another ``~/.ssh``, in a mount namespace
+#: first words of a command that runs with another ``~/.ssh``, in a mount namespace
 AT_HOME = (
     "unshare", "--mount", "sh", "-euc",
     'own=$(getent passwd "$(id -u)" | cut -d: -f6)/.ssh; mkdir -p -m 700 "$own"; mount --bind "$0" "$own"; exec "$@"',
@@ -42,7 +42,7 @@ AT_HOME = (
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Home directories with small and with large files, and the inventories of the hosts."""
+    """Home directories with small and with large OpenSSH files, and the inventories."""
 
     place: Replaying
     homes: dict[str, Path]
@@ -68,7 +68,10 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
 
 
 def inventory(place: Replaying, folder: Path, size: int) -> Path:
-    """Write an inventory without host keys, so that OpenSSH reads the user's ``known_hosts``; return its path."""
+    """Write an inventory without host keys; return its path.
+
+    OpenSSH then reads the user's ``known_hosts``.
+    """
     hosts = {
         f"h{number:04}": {"ansible_host": place.address(number), "ansible_port": REAL_PORT + number % SERVERS}
         for number in range(1, size + 1)
@@ -97,7 +100,7 @@ def stanzas(count: int) -> list[str]:
 
 
 def check(ready: Ready) -> str:
-    """Return an empty text: without the hosts' keys, a command fails by itself."""
+    """Return an empty text, because a command fails by itself without the hosts' keys."""
     return ""
 
 
@@ -121,12 +124,12 @@ def commands(ready: Ready) -> Sequence[Command]:
 
 
 def more_s(found: Figures, size: int) -> float:
-    """Return how many seconds longer ``size`` hosts take with the large files than with the small ones."""
+    """Return the additional seconds that the large files cause with ``size`` hosts."""
     return found.median(RUN, size, "wall_s", LARGE) - found.median(RUN, size, "wall_s", SMALL)
 
 
 def goals() -> Sequence[Goal]:
-    """Return the goal for the additional wall time that large files cause with 100 hosts."""
+    """Return the goal for the additional wall time with large files and 100 hosts."""
     return (
         Goal(
             "100 hosts: wall with the large files, beyond the small ones", 0.3, lambda found: more_s(found, 100), " s"

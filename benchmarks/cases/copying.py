@@ -51,7 +51,7 @@ MB = 1e6
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """The file to copy to a number of hosts, and the site whose role installs it."""
+    """File to copy to a number of hosts, and site with the role that installs this file."""
 
     path: Path
     size: int
@@ -61,7 +61,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The hosts, and for each number of hosts the file to copy."""
+    """Hosts of the case, and the file to copy for each number of hosts."""
 
     hosts: Hosts
     names: tuple[str, ...]
@@ -96,7 +96,6 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
 
 
 def _file(hosts: Hosts, folder: Path, names: Sequence[str]) -> File:
-    """Create a file, and a Hostwright site that installs the file on the hosts ``names``."""
     place = folder / f"files-{len(names)}" / "files"
     place.mkdir(parents=True)
     path, digest, size = place / "bulk.bin", hashlib.sha256(), bytes_of(len(names))
@@ -136,7 +135,7 @@ def write_inventory(folder: Path, hosts: Hosts, names: Sequence[str], file: Path
 
 
 def check(ready: Ready) -> str:
-    """Return an empty text: each command's own check compares checksums."""
+    """Return an empty text, because each command compares checksums."""
     return ""
 
 
@@ -193,7 +192,10 @@ def pulling(ready: Ready, size: int, peers: Tools) -> Command:
 
 
 def finished(ready: Ready, size: int, command: Command) -> Command:
-    """Extend ``command``: delete the copied file before it, check all hosts after it, and count sent bytes."""
+    """Extend ``command`` with a deletion of the file before the run, and with a check of all hosts after it.
+
+    The bytes that the controller sends are counted.
+    """
     file, names = ready.files[size], ready.names[:size]
 
     def before() -> None:
@@ -210,14 +212,14 @@ def finished(ready: Ready, size: int, command: Command) -> Command:
 
 
 def clear(hosts: Hosts, names: Sequence[str]) -> None:
-    """Delete the copied file on hosts from each place where a measured tool puts it, and flush the disk."""
+    """Delete the file from all places where a measured tool puts it, and flush the disk."""
     for machine in hosts.machines(names):
         console(machine, "sh", "-c", "rm -rf /opt/bulk /var/cache/hostwright/artifacts /tmp/sum")
     os.sync()
 
 
 def lacking(hosts: Hosts, names: Sequence[str], file: File) -> str:
-    """Return an error text with the hosts that lack an identical copy of ``file``; empty if none does."""
+    """Return an error text with the hosts that lack an identical copy of ``file``; else empty."""
     script = sh('test "$(sha256sum </opt/bulk/file)" = %s', f"{file.sha256}  -")
     found = []
     for machine in hosts.machines(names):
@@ -229,12 +231,12 @@ def lacking(hosts: Hosts, names: Sequence[str], file: File) -> str:
 
 
 def ratio(size: int) -> Callable[[Figures], float]:
-    """Return a function that divides Hostwright's throughput by nginx's, with ``size`` hosts."""
+    """Return a function for the ratio of Hostwright's throughput to nginx's, with ``size`` hosts."""
     return lambda found: found.ratio(OURS, NGINX, size, "mb_per_s")
 
 
 def copies(size: int) -> Callable[[Figures], float]:
-    """Return a function that divides the bytes that the controller sends to ``size`` hosts by the file's size."""
+    """Return a function for the ratio of the controller's sent bytes to the file's size, with ``size`` hosts."""
     return lambda found: found.median(OURS, size, "copies")
 
 

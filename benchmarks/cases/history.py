@@ -37,19 +37,19 @@ REST_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Number of hosts whose audits are generated."""
+    """Number of hosts with generated audits."""
 
     size: int
 
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
-    """Yield the number of hosts whose audits are generated."""
+    """Yield the number of hosts."""
     yield Ready(max(wanted.sizes, default=HOSTS))
 
 
 def check(ready: Ready) -> str:
-    """Return an empty text: the case leaves no state on hosts."""
+    """Return an empty text, because the case leaves no state on hosts."""
     return ""
 
 
@@ -59,7 +59,7 @@ def facts(ready: Ready) -> dict[str, str]:
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """Return the command that runs the program ``benchmarks.history``, which measures its own operations."""
+    """Return the command that runs ``benchmarks.history``. This program measures its own operations."""
     words = (sys.executable, "-m", "benchmarks.history", "--hosts", str(ready.size), "--days", str(DAYS), "--json")
     return [Command(AUDITS, ready.size, words, counted=read)]
 

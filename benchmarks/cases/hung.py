@@ -36,7 +36,7 @@ REST_S = 13.0
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The hosts, and the file to which each host appends the time when its work ended."""
+    """Hosts of the case, and the file to which each host appends its end time."""
 
     place: Replaying
     size: int
@@ -47,7 +47,7 @@ class Ready:
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
-    """Create the file to which hosts append the times when their work ended."""
+    """Create the file to which hosts append their end times."""
     place, folder = places.replaying(), places.folder(NAME)
     ends = folder / "ends"
     ends.touch()
@@ -56,7 +56,7 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
 
 
 def check(ready: Ready) -> str:
-    """Return an empty text: each command's own check counts the hosts that finished."""
+    """Return an empty text, because each command counts the hosts that finished."""
     return ""
 
 
@@ -75,7 +75,7 @@ def commands(ready: Ready) -> Sequence[Command]:
 
 
 def work(ready: Ready) -> str:
-    """Return the shell command that each host runs: it waits, then appends its end time to a file."""
+    """Return the shell command for each host, which waits and then appends its end time to a file."""
     return f"sleep {WORK_S}; date +%s.%N >>{ready.ends}"
 
 
@@ -100,7 +100,7 @@ def of_ansible(ready: Ready, hung: bool) -> Command:
 
 
 def with_ends(ready: Ready, command: Command, hung: bool) -> Command:
-    """Extend ``command``: check how many hosts finished, and measure the seconds until the last one did."""
+    """Extend ``command`` with a check of the number of finished hosts, and with the seconds until the last one."""
     began: list[float] = []
 
     def before() -> None:
@@ -117,12 +117,12 @@ def with_ends(ready: Ready, command: Command, hung: bool) -> Command:
 
 
 def last(text: str) -> float:
-    """Return the latest of several times in ``text``, one per line."""
+    """Return the latest of the times in ``text``, which has one time per line."""
     return max(float(line) for line in text.split())
 
 
 def ended(ready: Ready, count: int) -> Callable[[Done], str]:
-    """Return a check that exactly ``count`` hosts have done their work and written their end times."""
+    """Return a check that exactly ``count`` hosts have written an end time."""
 
     def check(done: Done) -> str:
         found = len(ready.ends.read_text().split())
@@ -132,7 +132,7 @@ def ended(ready: Ready, count: int) -> Callable[[Done], str]:
 
 
 def goals() -> Sequence[Goal]:
-    """Return the goal for Hostwright: a hung host hardly delays the other hosts. Ansible has no goal."""
+    """Return the goal for Hostwright's additional time with a hung host."""
     return (
         Goal("the other 99 hosts done, one hung / none hung", 1.05,
              lambda found: found.median(OURS, SIZE, "others_s", ONE) / found.median(OURS, SIZE, "others_s", NONE), "×"),

@@ -37,7 +37,7 @@ DELAYS_S = {"0 ms": 0.0, "25 ms": 0.025, "80 ms": 0.08}
 
 @dataclass(slots=True)
 class Line:
-    """The controller's virtual network cable, and the delay that is set on it."""
+    """Virtual network cable of the controller, with its current delay."""
 
     desk: Desk
     facts: dict[str, str] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Line:
     _cable: ExitStack = field(default_factory=ExitStack)
 
     def be(self, delay_s: float, address: str) -> None:
-        """Set the cable's round-trip delay to ``delay_s``, and measure a round trip to ``address``."""
+        """Delay the cable by ``delay_s`` per round trip, and measure a round trip to ``address``."""
         if delay_s == self._now_s:
             return
         self._cable.close()
@@ -87,7 +87,7 @@ def check(ready: Ready) -> str:
 
 
 def facts(ready: Ready) -> dict[str, str]:
-    """Return the facts of the case ``plan``, the program that delays network frames, and the measured delays."""
+    """Return the facts of the case ``plan``, the method of the delay, and the measured delays."""
     return {**plan.facts(ready.hosts), **ready.line.facts}
 
 
@@ -107,7 +107,7 @@ def under(ready: Ready, variant: str, size: int) -> list[Command]:
 
 
 def round_trips(found: Figures, contender: str) -> float:
-    """Return a tool's number of network round trips for one host: increase of wall time / increase of delay."""
+    """Return the number of network round trips for one host: increase of wall time divided by increase of delay."""
     return found.slope(contender, 1, "wall_s", DELAYS_S)
 
 

@@ -68,7 +68,7 @@ def inventory(size: int) -> str:
 
 
 def check(ready: Ready) -> str:
-    """Return an empty text: each command's own check counts the listed hosts."""
+    """Return an empty text, because each command counts the listed hosts."""
     return ""
 
 
@@ -93,7 +93,7 @@ def commands(ready: Ready) -> Sequence[Command]:
 
 
 def listed(size: int, names: Callable[[str], set[str]]) -> Callable[[Done], str]:
-    """Return a check that a command's output, parsed by ``names``, has all ``size`` hosts."""
+    """Return a check that ``names`` finds all ``size`` hosts in the output of a command."""
 
     def check(done: Done) -> str:
         if sentence := ended_well(done):

@@ -37,7 +37,7 @@ REST_S = 70.0
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Number of hosts → inventory, and variant → environment variables that select its stored facts."""
+    """Inventories by number of hosts, and environment variables that select the stored facts of a variant."""
 
     inventories: dict[int, Path]
     environments: dict[str, dict[str, str]]
@@ -45,7 +45,7 @@ class Ready:
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
-    """Store facts by an audit of all hosts, and create a second set of facts, which differ between hosts."""
+    """Store the facts of all hosts, and create a second set of facts that differ between hosts."""
     place, folder = places.replaying(), places.folder(NAME)
     sizes = (1, max(wanted.sizes, default=MOST))
     inventories = {size: place.inventory(f"offline-{size}", size) for size in sizes}
@@ -64,7 +64,7 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
 
 
 def of_its_own(text: str, number: int) -> str:
-    """Return ``text``, a host's stored answer, with a version of tzdata or a memory size (kB) made of ``number``.
+    """Return a stored probe output ``text`` with a tzdata version or memory size (kB) made of ``number``.
 
     >>> of_its_own("tzdata\\t2024a-0+deb11u1\\tii ", 7), of_its_own("25165824\\n", 7)
     ('tzdata\\t000007\\tii ', '25000007\\n')
@@ -74,7 +74,7 @@ def of_its_own(text: str, number: int) -> str:
 
 
 def check(ready: Ready) -> str:
-    """Return an empty text: each command's own check requires that all hosts are as desired."""
+    """Return an empty text, because each command fails unless all hosts are as desired."""
     return ""
 
 
@@ -93,7 +93,7 @@ def commands(ready: Ready) -> Sequence[Command]:
 
 
 def beyond_one(found: Figures, variant: str) -> float:
-    """Return how many seconds longer 1,000 hosts take than one host, with the stored facts of ``variant``."""
+    """Return the additional seconds of 1,000 hosts over one host, with the stored facts of ``variant``."""
     return found.median(AUDIT, MOST, "wall_s", variant) - found.median(AUDIT, 1, "wall_s", variant)
 
 

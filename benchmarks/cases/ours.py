@@ -17,7 +17,7 @@ GREEN = {PLAN: r"\b{count} hosts?: as desired, nothing to do", AUDIT: r"\b{count
 
 
 def ours(contender: str, size: int, *words: str, env: Mapping[str, str], variant: str = "") -> Command:
-    """Return a ``hostwright`` command on ``size`` hosts, which fails unless all match their stack.
+    """Return a ``hostwright`` command on ``size`` hosts that fails unless all match their stack.
 
     ``contender`` is ``hostwright`` and the verb, such as ``hostwright plan``.
     """
@@ -30,14 +30,14 @@ def ours(contender: str, size: int, *words: str, env: Mapping[str, str], variant
 
 
 def all_green(contender: str, size: int, status: int, printed: str) -> str:
-    """Return an empty text if ``printed`` reports that all ``size`` hosts match their stack, else an error text."""
+    """Return an error text unless ``printed`` reports that all ``size`` hosts match their stack."""
     if status == 0 and re.search(GREEN[contender].format(count=size), printed):
         return ""
     return f"not all of {size} hosts are as desired (status {status}): {printed.strip()[-600:]}"
 
 
 def probe_script(channels: Sequence[tuple[bytes, bytes]], folder: Path) -> str:
-    """Return a script for ``Tools.each`` that only sends a plan's probe program (``channels``) to a host."""
+    """Return a script for ``Tools.each`` that only sends ``channels``, the probe program of a plan, to a host."""
     lines = []
     for number, (command, sent) in enumerate(channels):
         (folder / f"sent-{number}").write_bytes(sent)

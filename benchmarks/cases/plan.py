@@ -43,7 +43,7 @@ SITE = HERE / "ansible/site.yml"
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The hosts, and the files that the measured tools use."""
+    """Hosts of the case, and the files of the measured tools."""
 
     hosts: Hosts
     names: tuple[str, ...]
@@ -61,7 +61,7 @@ class Ready:
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
-    """Start clones of the lab's provisioned host, enough for the largest number of hosts."""
+    """Start as many clones of the lab's provisioned host as the case needs."""
     hosts, folder = places.hosts(), places.folder(NAME)
     sizes = wanted.of(SIZES)
     names = hosts.clones(max(sizes))
@@ -70,7 +70,7 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
 
 
 def check(ready: Ready) -> str:
-    """Return an empty text: each command's own check requires unchanged hosts."""
+    """Return an empty text, because each command fails if a host changes."""
     return ""
 
 
@@ -99,7 +99,7 @@ def at(ready: Ready, size: int, variant: str = "") -> list[Command]:
 
 
 def look(ready: Ready, verb: str, size: int) -> Command:
-    """Return the command that runs ``verb`` (such as ``hostwright plan``) on the first ``size`` hosts."""
+    """Return the command that runs ``verb``, such as ``hostwright plan``, on the first ``size`` hosts."""
     words = ("--inventory", str(ready.hosts.inventory), "--hosts", ",".join(ready.names[:size]))
     return replace(
         ours(verb, size, *words, env=ready.hosts.environment),

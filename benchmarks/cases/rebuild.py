@@ -48,7 +48,7 @@ class Ready:
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
-    """Start clones of the lab's provisioned host, enough for the largest number of hosts."""
+    """Start as many clones of the lab's provisioned host as the case needs."""
     hosts, sizes = places.hosts(), wanted.of(SIZES)
     names = hosts.clones(max(sizes))
     yield Ready(hosts, names, sizes)
@@ -56,12 +56,12 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
 
 
 def check(ready: Ready) -> str:
-    """Return an empty text: a rebuild verifies the host at its end."""
+    """Return an empty text, because a rebuild verifies the host."""
     return ""
 
 
 def facts(ready: Ready) -> dict[str, str]:
-    """Return which parts of the stack are small stand-ins for the vendor's software."""
+    """Return the parts of the stack that are small stand-ins for the vendor's software."""
     return {"stack": "the lab's small profile: the driver and the large libraries are stand-ins, TensorFlow is real"}
 
 
@@ -71,7 +71,7 @@ def commands(ready: Ready) -> Sequence[Command]:
 
 
 def rebuild(ready: Ready, names: Sequence[str]) -> Command:
-    """Return a command that rebuilds the hosts ``names``. A preparation, which is not measured, breaks them."""
+    """Return a command that rebuilds the hosts ``names``. An unmeasured preparation breaks the hosts."""
     machines = ready.hosts.machines(names)
 
     def before() -> None:
@@ -88,7 +88,7 @@ def rebuild(ready: Ready, names: Sequence[str]) -> Command:
 
 
 def goals() -> Sequence[Goal]:
-    """Return the goal for the wall time of a rebuild; we chose the limit."""
+    """Return the goal for the wall time of a rebuild."""
     return (Goal("1 host: wall of the rebuild", 60, lambda found: found.median(REBUILD, 1, "wall_s"), " s"),)
 
 

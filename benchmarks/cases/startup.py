@@ -35,7 +35,7 @@ REST_S = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Two clones of the lab's provisioned host, and the commands of other tools for them."""
+    """Two clones of the lab's provisioned host, and commands of other tools for the clones."""
 
     hosts: Hosts
     names: tuple[str, ...]
@@ -52,7 +52,7 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
 
 
 def check(ready: Ready) -> str:
-    """Return an empty text: the plan and pyinfra require unchanged hosts."""
+    """Return an empty text, because the measured commands fail if a host changes."""
     return ""
 
 
@@ -62,7 +62,7 @@ def facts(ready: Ready) -> dict[str, str]:
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """Return the commands without hosts, then those with two hosts."""
+    """Return the commands without hosts, and then the commands with two hosts."""
     words = ("--inventory", str(ready.hosts.inventory), "--hosts", ",".join(ready.names))
     desk = ready.hosts.desk
     return [
@@ -74,13 +74,13 @@ def commands(ready: Ready) -> Sequence[Command]:
 
 
 def ansible(folder: Path) -> Command:
-    """Return the command ``ansible --version``, Ansible's shortest one; Ansible stores its files in ``folder``."""
+    """Return the command ``ansible --version``. Ansible stores its files in ``folder``."""
     env = {"ANSIBLE_CONFIG": str(HERE / "ansible/ansible.cfg"), "ANSIBLE_HOME": str(folder / "ansible")}
     return Command(ANSIBLE, 0, (str(environment("ansible") / "ansible"), "--version"), env=env)
 
 
 def goals() -> Sequence[Goal]:
-    """Return the goals: Hostwright's commands take at most half of the other tools' time."""
+    """Return the goals, which compare Hostwright's commands with other tools."""
     return (
         Goal("wall of `hostwright --list` / of `ansible --version`", 0.5,
              lambda found: found.ratio(LIST, ANSIBLE, 0, "wall_s"), "×"),

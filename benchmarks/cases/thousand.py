@@ -32,13 +32,13 @@ COSTS = (
     Cost(PLAN, 1000, 42, rounds=1), Cost(AUDIT, 1000, 56, rounds=1),
 )  # fmt: skip
 REST_S = 85.0
-#: goals: maximum memory in MB, and maximum ``flatness`` (our choice). The ratio ``flatness`` varies by 10 %.
+#: goals: maximum memory in MB and maximum ``flatness`` (our choice). ``flatness`` varies by 10 %.
 LIMIT_MB, FLAT = 250, 1.1
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The simulated hosts, and their inventories by number of hosts."""
+    """Simulated hosts, and inventories by number of hosts."""
 
     place: Replaying
     inventories: dict[int, Path]
@@ -54,17 +54,17 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
 
 
 def check(ready: Ready) -> str:
-    """Return the requests for which the simulated hosts have no recorded answer; empty if none."""
+    """Return the requests without a recorded answer; empty if every request was answered."""
     return ready.place.unknown()
 
 
 def facts(ready: Ready) -> dict[str, str]:
-    """Return a description of the simulated hosts, which are loopback addresses of sshd processes."""
+    """Return a description of the simulated hosts."""
     return {"hosts": "loopback hosts of a network namespace; 4 sshds; answers recorded from one provisioned lab host"}
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """Return the commands for all numbers of hosts, smallest first."""
+    """Return the commands for all numbers of hosts, smallest number first."""
     return [command for size in ready.inventories for command in at(ready, size)]
 
 
@@ -94,12 +94,12 @@ def at(ready: Ready, size: int) -> list[Command]:
 
 
 def memory_mb(contender: str) -> Callable[[Figures], float]:
-    """Return a function that returns the controller's memory in MB with 1,000 hosts, for one measured tool."""
+    """Return a function for a tool's memory on the controller in MB, with 1,000 hosts."""
     return lambda found: found.median(contender, 1000, "rss_bytes") / 1e6
 
 
 def flatness(contender: str) -> Callable[[Figures], float]:
-    """Return a function that compares a tool's processor time per added host: above 100 hosts / below 100 hosts."""
+    """Return a function for the ratio of processor times per added host, above and below 100 hosts."""
     return lambda found: divided(
         found.per_added(contender, 100, 1000, "cpu_s"), found.per_added(contender, 1, 100, "cpu_s")
     )

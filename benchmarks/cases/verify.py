@@ -34,7 +34,7 @@ PYTHON = "/opt/tensorflow-2.9/bin/python"
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The hosts, and the directory with the program of the longest check."""
+    """Hosts of the case, and directory with the program of the longest check."""
 
     hosts: Hosts
     names: tuple[str, ...]
@@ -44,29 +44,29 @@ class Ready:
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
-    """Start clones of the lab's provisioned host, enough for the largest number of hosts."""
+    """Start as many clones of the lab's provisioned host as the case needs."""
     hosts, folder, sizes = places.hosts(), places.folder(NAME), wanted.of(SIZES)
     (folder / "longest.py").write_text(LOOK)
     yield Ready(hosts, hosts.clones(max(sizes)), folder, sizes)
 
 
 def check(ready: Ready) -> str:
-    """Return an empty text: a verification fails on any difference."""
+    """Return an empty text, because a verification fails on any difference."""
     return ""
 
 
 def facts(ready: Ready) -> dict[str, str]:
-    """Return which parts of the stack are small stand-ins for the vendor's software."""
+    """Return the parts of the stack that are small stand-ins for the vendor's software."""
     return {"stack": "the lab's small profile: the driver and the large libraries are stand-ins, TensorFlow is real"}
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """Return the verification and its longest check alone, for all numbers of hosts."""
+    """Return the verification and its longest check, for all numbers of hosts."""
     return [command for size in ready.sizes for command in at(ready, size)]
 
 
 def at(ready: Ready, size: int) -> list[Command]:
-    """Return the verification and its longest check alone, for ``size`` hosts, with the hosts' processor time."""
+    """Return the verification and its longest check for ``size`` hosts."""
     peers = tools.of(ready.hosts, ready.names[:size], {}, ready.folder)
     words = ("--inventory", str(ready.hosts.inventory), "--hosts", ",".join(peers.names))
     verify = replace(
@@ -78,7 +78,7 @@ def at(ready: Ready, size: int) -> list[Command]:
 
 
 def goals() -> Sequence[Goal]:
-    """Return the goals for the verification's wall time, and for its ratio to its longest check alone."""
+    """Return the goals for the wall time, and for its ratio to the longest check."""
     return (
         Goal("2 hosts: wall of the verification", 8, lambda found: found.median(VERIFY, 2, "wall_s"), " s"),
         Goal("1 host: wall of the verification / of its longest check", 1.3,

@@ -1,1 +1,1 @@
-"""The benchmark's samples, values computed from them, and verdicts on goals."""
+"""Samples of the benchmark, values computed from the samples, and verdicts on goals."""

@@ -9,12 +9,12 @@ from typing import Literal
 from benchmarks.figures.statistics import Figures, NotMeasured, divided
 
 Verdict = Literal["reached", "not reached", "not measured"]
-_RATIOS = {" s": "×", " ms": "‰"}  #: unit of a time → unit of the ratio of the time to the calibration
+_RATIOS = {" s": "×", " ms": "‰"}  #: unit of a time → unit of the time divided by the calibration
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """Limit for a figure: a maximum or, with ``at_least``, a minimum."""
+    """Maximum of a figure or, with ``at_least``, minimum."""
 
     what: str
     limit: float
@@ -24,12 +24,12 @@ class Goal:
 
     @property
     def timed(self) -> bool:
-        """Whether the figure is a time. A time is divided by the calibration before the comparison with the limit."""
+        """Whether the figure is a time, which is divided by the calibration before the comparison."""
         return self.unit in _RATIOS
 
     @property
     def title(self) -> str:
-        """Title of the figure on the page ``docs/performance.md``."""
+        """Title of the figure in ``docs/performance.md``."""
         return f"{self.what} / the calibration" if self.timed else self.what
 
     @property
@@ -39,13 +39,13 @@ class Goal:
 
     @property
     def wanted(self) -> str:
-        """The limit as text for ``docs/performance.md``, such as ``≤ 1.15×``."""
+        """Limit as text for ``docs/performance.md``, such as ``≤ 1.15×``."""
         return f"{'≥' if self.at_least else '≤'} {number(self.limit)}{self.judged_unit}"
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A goal with the value of its figure, and the verdict."""
+    """Goal with the value of its figure, and the verdict."""
 
     goal: Goal
     value: float | None  #: value of the figure; for a time: ratio of the time to the calibration
@@ -54,17 +54,17 @@ class Judged:
 
     @property
     def shown(self) -> str:
-        """The value as text for the page ``docs/performance.md``."""
+        """Value as text for ``docs/performance.md``."""
         return "–" if self.value is None else f"{number(self.value)}{self.goal.judged_unit}"
 
     @property
     def shown_time(self) -> str:
-        """The measured time as text for ``docs/performance.md``; empty if the figure is not a time."""
+        """Measured time as text for ``docs/performance.md``; empty if the figure is not a time."""
         return "" if self.time is None else f"{number(self.time)}{self.goal.unit}"
 
 
 def judge(goal: Goal, figures: Figures) -> Judged:
-    """Return the verdict on ``goal``, from the exact value in ``figures`` and not the rounded one on the page."""
+    """Return the verdict on ``goal``, computed from exact values of ``figures``."""
     time = None
     try:
         value = goal.value(figures)

@@ -34,10 +34,10 @@ class Conditions:
 
 @dataclass(frozen=True, slots=True)
 class CaseRecord:
-    """Measurement of one case: its samples, errors and conditions."""
+    """Samples, errors and conditions of one measured case."""
 
     conditions: Conditions
-    rounds: int  #: requested number of times to measure each contender
+    rounds: int  #: requested number of times to measure each tool
     took_s: float
     samples: tuple[Sample, ...]
     facts: dict[str, str] = field(default_factory=dict)  #: facts about the case for the page: name → sentence
@@ -49,12 +49,12 @@ class CaseRecord:
 
     @property
     def figures(self) -> Figures:
-        """The samples as ``Figures``, which compute values from them."""
+        """Samples as ``Figures``."""
         return Figures(self.samples, self.calibration_s)
 
     @property
     def whole(self) -> bool:
-        """Whether all was measured on a quiet machine, so that the page shows the case without a warning."""
+        """Whether everything was measured on a quiet machine. Otherwise the page has a warning."""
         return self.conditions.quiet and not self.failed and not self.cut
 
     def to_json(self) -> dict[str, Any]:
@@ -79,7 +79,7 @@ class CaseRecord:
 
 
 def read(path: Path) -> dict[str, CaseRecord]:
-    """Read the records in ``path`` by case name; empty if it is missing. Raises ``ValueError`` for another schema."""
+    """Read the records in ``path`` by case name; empty without a file. Raises ``ValueError`` for another schema."""
     if not path.exists():
         return {}
     document = json.loads(path.read_text("utf-8"))

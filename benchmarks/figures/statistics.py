@@ -10,12 +10,12 @@ from benchmarks.figures.sample import Sample
 
 
 class NotMeasured(LookupError):
-    """The samples that are needed to compute a figure are missing."""
+    """Error for a figure without the required samples."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Median, minimum, maximum and number of some values."""
+    """Median, minimum, maximum and number of values."""
 
     median: float
     least: float
@@ -25,7 +25,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Key of a series: the samples of one tool, with one number of hosts and one variant, in all rounds."""
+    """Key of the samples with the same tool, number of hosts and variant."""
 
     contender: str
     size: int
@@ -34,7 +34,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The samples of one case, and values computed from them."""
+    """Samples of one case, with methods for medians and ratios."""
 
     samples: tuple[Sample, ...]
     #: processor seconds that the calibration took before the case; 0: not measured
@@ -45,7 +45,7 @@ class Figures:
         return tuple(dict.fromkeys(Series(one.contender, one.size, one.variant) for one in self.samples))
 
     def values(self, contender: str, size: int, what: str, variant: str = "") -> tuple[float, ...]:
-        """Return a series' values of ``what``: a field of ``Sample``, or a name in ``Sample.extra``."""
+        """Return a series' values of ``what``: a field of ``Sample`` or a name in ``Sample.extra``."""
         found = [
             getattr(one, what) if what in Sample.__slots__ else one.extra.get(what)
             for one in self.samples
@@ -54,9 +54,7 @@ class Figures:
         return tuple(float(value) for value in found if value is not None)
 
     def spread(self, contender: str, size: int, what: str, variant: str = "") -> Spread:
-        """Return median, minimum and maximum of a series' values of ``what``. Raises ``NotMeasured`` without
-        samples.
-        """
+        """Return the spread of a series' values of ``what``. Raises ``NotMeasured`` without samples."""
         return spread(self.values(contender, size, what, variant), f"{contender}, {size}, {what} {variant}".strip())
 
     def median(self, contender: str, size: int, what: str, variant: str = "") -> float:
@@ -64,16 +62,16 @@ class Figures:
         return self.spread(contender, size, what, variant).median
 
     def ratio(self, contender: str, other: str, size: int, what: str, variant: str = "") -> float:
-        """Return the median of ``what`` of the tool ``contender``, divided by that of ``other``."""
+        """Return the ratio of the medians of ``what`` for the tools ``contender`` and ``other``."""
         return divided(self.median(contender, size, what, variant), self.median(other, size, what, variant))
 
     def per_added(self, contender: str, small: int, large: int, what: str, variant: str = "") -> float:
-        """Return the increase of ``what`` per additional host, from the medians with ``small`` and ``large`` hosts."""
+        """Return the increase of ``what`` per added host, from the medians with ``small`` and ``large`` hosts."""
         more = self.median(contender, large, what, variant) - self.median(contender, small, what, variant)
         return divided(more, large - small)
 
     def slope(self, contender: str, size: int, what: str, at: dict[str, float]) -> float:
-        """Return the slope of the least-squares line through the medians of variants. ``at``: variant → x value."""
+        """Return the slope of a least-squares line through the medians of variants. ``at``: variant → x value."""
         places = list(at.values())
         return statistics.linear_regression(places, [self.median(contender, size, what, one) for one in at]).slope
 

@@ -1,4 +1,4 @@
-"""Calibration: this machine's processor time for a fixed amount of work. Times in goals are divided by it."""
+"""Calibration: this machine's processor time for a fixed amount of work. Goals compare times with the calibration."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import subprocess
 import time
 
 TRIES = 3  #: number of calibrations; the fastest counts (our choice)
-#: numbers of documents to process and of processes to start. Each part takes 0.5 s on the reference machine.
+#: numbers of documents and of processes. Each part takes 0.5 s on the reference machine.
 DOCUMENTS, PROCESSES = 10_000, 850
 _FORKS = 'count=$1; while [ "$count" -gt 0 ]; do (:); /bin/true; count=$((count - 1)); done'
 
@@ -26,13 +26,12 @@ def _once() -> float:
 
 
 def _used_s() -> float:
-    """Return the processor seconds that this process and its ended children have used."""
+    """Return the processor seconds of this process and of its ended child processes."""
     times = os.times()
     return time.process_time() + times.children_user + times.children_system
 
 
 def _python(documents: int) -> None:
-    """Parse, search, sort and write JSON documents, as a controller does."""
     text = json.dumps({f"name{number:03}": {"value": number, "words": ["a", "b"]} for number in range(100)})
     for _ in range(documents):
         rows = json.loads(text)

@@ -23,7 +23,7 @@ class Done:
 
     @property
     def last(self) -> str:
-        """The ends of standard output and standard error, for an error message."""
+        """Ends of standard output and standard error, for an error message."""
         return " … ".join(text.strip()[-600:] for text in (self.stdout, self.stderr) if text.strip())
 
 
@@ -38,7 +38,7 @@ def ended_well(done: Done) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command of a measured tool for ``size`` hosts, with a check of its work."""
+    """Command of a measured tool for ``size`` hosts, with a check of the result."""
 
     contender: str
     size: int
@@ -48,11 +48,11 @@ class Command:
     stdin: bytes = b""
     cwd: Path = PROJECT
     netns: Path | None = None  #: file of the command's network namespace; ``None``: the namespace of this machine
-    cable: str = ""  #: name of the network interface whose traffic is counted; empty: none
+    cable: str = ""  #: name of the network interface to count traffic on; empty: none
     timeout_s: float = LONG_S
     before: Callable[[], None] = nothing  #: function that prepares the initial state outside the measured time
     check: Callable[[Done], str] = ended_well  #: function that returns an error text, or an empty text after success
     #: function that returns additional values for ``Sample.extra``
     counted: Callable[[Done], Mapping[str, float]] | None = None
-    hosts: tuple[str, ...] = ()  #: control groups of hosts whose processor time is measured
+    hosts: tuple[str, ...] = ()  #: control groups of hosts, to measure the hosts' processor time
     rounds: int = 0  #: maximum number of times to measure the command; 0: no maximum

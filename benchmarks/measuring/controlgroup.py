@@ -10,35 +10,35 @@ from pathlib import Path
 
 from lab import cgroups
 
-ALL = "hostwright-bench"  #: name of the control group that contains all control groups of the benchmark
-#: shell script that moves itself into control groups, then executes the command
+ALL = "hostwright-bench"  #: name of the control group above all control groups of the benchmark
+#: shell script that enters control groups, then executes the command
 _ENTER = 'count=$1; shift; while [ "$count" -gt 0 ]; do echo $$ >"$1"; shift; count=$((count - 1)); done; exec "$@"'
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass(frozen=True, slots=True)
 class ControlGroup:
-    """A Linux control group for the processes of one command."""
+    """Linux control group for the processes of one command."""
 
     name: str
-    entries: tuple[Path, ...]  #: files to which a process writes the process id to enter the group
+    entries: tuple[Path, ...]  #: files to which a process writes its process id to enter the group
 
     @property
     def cpu_s(self) -> float:
-        """User and system seconds of all processes that were ever in the group."""
+        """User and system seconds of all current and ended processes in the group."""
         return cgroups.cpu_s(self.name)
 
     @property
     def entering(self) -> list[str]:
-        """Words to put before a command so that it runs in the group."""
+        """First words of a command that runs in the group."""
         return ["/bin/sh", "-c", _ENTER, "bench", str(len(self.entries)), *map(str, self.entries)]
 
     def pids(self) -> list[int]:
-        """Return the ids of the processes that are now in the group."""
+        """Return the process ids in the group."""
         return [int(line) for line in self.entries[0].read_text().split()]
 
     def memory(self) -> tuple[int, int]:
-        """Return the processes' total resident bytes (shared pages count for each), and their number."""
+        """Return the resident bytes and the number of all processes. Shared pages count once per process."""
         pages, pids = 0, self.pids()
         for pid in pids:
             with suppress(OSError):  # the process may have ended meanwhile
@@ -48,7 +48,7 @@ class ControlGroup:
 
 @contextmanager
 def control_group(name: str) -> Iterator[ControlGroup]:
-    """Context manager for a new control group; at its end, the group's remaining processes are killed."""
+    """Create a control group, and kill the group's processes at the end of the context."""
     path = f"{ALL}/{name}"
     entries = tuple(cgroups.create(path))
     try:
@@ -60,6 +60,6 @@ def control_group(name: str) -> Iterator[ControlGroup]:
 
 
 def kill_all() -> None:
-    """Kill the processes that an interrupted run of the benchmark left, and remove its control groups."""
+    """Kill the processes of an interrupted benchmark, and remove its control groups."""
     cgroups.kill(ALL)
     cgroups.remove(ALL)

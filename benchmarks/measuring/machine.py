@@ -21,7 +21,7 @@ _LINE = re.compile(r"^(?P<name>[^:=]+?)\s*[:=]\s*\"?(?P<value>[^\"\n]*)", re.MUL
 
 
 def conditions(peers: Mapping[str, str]) -> Conditions:
-    """Return the current conditions of a measurement. ``peers``: versions of tools in virtual environments."""
+    """Return the current conditions of a measurement. ``peers``: tool name → version of the tool."""
     load = os.getloadavg()
     return Conditions(
         datetime.now(UTC).replace(microsecond=0).isoformat(),
@@ -34,7 +34,7 @@ def conditions(peers: Mapping[str, str]) -> Conditions:
 
 
 def quiet(load: float, cores: int) -> bool:
-    """Return whether figures are comparable at this load average of one minute."""
+    """Return whether figures are comparable at the load average ``load`` of one minute."""
     return load <= QUIET * cores
 
 
@@ -62,7 +62,7 @@ def machine() -> dict[str, str]:
 
 
 def fields(text: str) -> dict[str, str]:
-    """Parse lines ``name: value`` or ``NAME="value"``; if a name occurs again, its first value is used."""
+    """Parse lines ``name: value`` or ``NAME="value"``. The first value of a name counts."""
     found: dict[str, str] = {}
     for line in _LINE.finditer(text):
         found.setdefault(line["name"].strip(), line["value"].strip())
@@ -70,7 +70,7 @@ def fields(text: str) -> dict[str, str]:
 
 
 def said(words: Sequence[str], pattern: str) -> str:
-    """Run the program ``words``; return the group of ``pattern`` in its output, or ``absent`` without the program."""
+    """Run ``words``; return the group of ``pattern`` in the output, or ``absent`` without the program."""
     try:
         done = subprocess.run(words, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
     except FileNotFoundError:
@@ -101,5 +101,5 @@ def _commit() -> str:
 
 
 def own_program(name: str) -> str:
-    """Return the path of the program ``name`` in the virtual environment of the running Python."""
+    """Return the path of ``name`` in the virtual environment of the running Python."""
     return str(Path(sys.executable).with_name(name))

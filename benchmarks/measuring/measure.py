@@ -28,7 +28,7 @@ _numbers = itertools.count()
 
 
 def measure(command: Command, round_: int) -> Done:
-    """Run ``command`` in its own control group and measure it. Processes that it leaves are killed."""
+    """Measure a run of ``command`` in a control group. Remaining processes are killed."""
     command.before()
     with control_group(f"{os.getpid()}-{next(_numbers)}") as group, tempfile.TemporaryFile() as err:
         return _run(command, round_, group, err)
@@ -68,12 +68,12 @@ def _run(command: Command, round_: int, group: ControlGroup, err: IO[bytes]) -> 
 
 
 def _environment() -> dict[str, str]:
-    """Return this machine's environment without ``PYTHONDONTWRITEBYTECODE``, which slows programs in a checkout."""
+    """Leave out ``PYTHONDONTWRITEBYTECODE``, which slows programs in a checkout."""
     return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 class _Reader(threading.Thread):
-    """Thread that reads a command's output, even if a child of the command keeps the pipe open."""
+    """Thread that reads a command's output, even if a child process of the command keeps the pipe open."""
 
     def __init__(self, stream: IO[bytes]):
         super().__init__(daemon=True)
@@ -81,13 +81,12 @@ class _Reader(threading.Thread):
         self.kept = bytearray()
 
     def run(self) -> None:
-        """Read the output until its end."""
         for line in self._stream:
             self.kept += line[: max(0, OUTPUT_BYTES - len(self.kept))]
 
 
 def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> int:
-    """Wait for the process and return its exit status. After ``timeout_s``, kill it and return ``TIMED_OUT``."""
+    """Return the exit status. After ``timeout_s`` seconds, kill the process and return ``TIMED_OUT``."""
     try:
         return process.wait(timeout_s)
     except subprocess.TimeoutExpired:
@@ -97,14 +96,11 @@ def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> int:
 
 
 class _Most:
-    """Largest sample of a command's memory so far: total bytes and number of processes."""
-
     most = (0, 0)
 
 
 @contextmanager
 def _memory(group: ControlGroup) -> Iterator[_Most]:
-    """Context manager that samples the memory of a group's processes; yields the largest sample."""
     seen, over = _Most(), threading.Event()
 
     def look() -> None:

@@ -1,4 +1,4 @@
-"""Rounds of one case. Each round runs all commands in turn, so that a disturbance affects all of them."""
+"""Rounds of one case. Each round runs all commands in turn, so that a disturbance affects all commands."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def alternate(
     measure: Callable[[Command, int], Done],
     tell: Callable[[str], None],
 ) -> Rounds:
-    """Measure each command once per round. A command that fails is not measured in later rounds.
+    """Measure each command once per round, until the command fails.
 
     When ``bound_s`` seconds have passed, no further command starts, except in the first round.
     """
@@ -52,5 +52,5 @@ def alternate(
 
 
 def key(command: Command) -> str:
-    """Return the command's name: measured tool, number of hosts and variant."""
+    """Return the tool, number of hosts and variant of ``command`` as text."""
     return ", ".join(filter(None, (command.contender, str(command.size), command.variant)))

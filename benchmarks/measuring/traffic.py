@@ -16,12 +16,12 @@ class Traffic:
     received_packets: int
 
     def since(self, before: Traffic) -> dict[str, int]:
-        """Return name of a field of ``Sample`` → increase of its counter since ``before``."""
+        """Return the increase of each counter since ``before``, by field name of ``Sample``."""
         return {name: getattr(self, name) - getattr(before, name) for name in self.__slots__}
 
 
 def through(cable: str) -> Traffic:
-    """Read the counters of this machine's end of a cable. That end receives the bytes that the controller sends."""
+    """Read the counters of the cable's end on this machine, which receives the controller's bytes."""
     counters = Path("/sys/class/net", cable, "statistics")
 
     def read(name: str) -> int:

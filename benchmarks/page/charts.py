@@ -19,7 +19,7 @@ def sized(size: int, what: str) -> str:
 
 
 def chart(case: Case, record: CaseRecord) -> dict[str, Any]:
-    """Return a case's chart: a bar for each tool's wall time, grouped by number of hosts and variant."""
+    """Return a chart with a bar for each tool's wall time, grouped by number of hosts and variant."""
     figures = record.figures
     groups: dict[str, list[dict[str, Any]]] = {}
     for series in sorted(figures.series(), key=lambda one: (one.variant != "", one.size)):

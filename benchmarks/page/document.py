@@ -21,7 +21,7 @@ BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 
 
 def plot_of(name: str) -> Path:
-    """Return the path of the chart of the case ``name``."""
+    """Return the path of the chart for the case ``name``."""
     return FOLDER / f"{name}.svg"
 
 
@@ -32,7 +32,7 @@ def digest(record: CaseRecord) -> str:
 
 
 def replaced(page: str, text: str) -> str:
-    """Return ``page`` with ``text`` as its generated part. Raises ``ValueError`` if the page has no markers for it."""
+    """Replace the generated part of ``page`` by ``text``. Raises ``ValueError`` without markers in ``page``."""
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not (begin and end):
@@ -41,7 +41,7 @@ def replaced(page: str, text: str) -> str:
 
 
 def render(cases: Sequence[Case], records: Mapping[str, CaseRecord]) -> str:
-    """Generate the text between the markers of the page from the stored ``records``."""
+    """Generate the variable part of ``docs/performance.md`` from the stored ``records``."""
     measured = [(case, records[case.NAME]) for case in cases if case.NAME in records]
     parts = [*_summary(measured), *_costs(cases, records), *_conditions(measured)]
     for case, record in measured:

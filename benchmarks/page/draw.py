@@ -27,7 +27,7 @@ LOGARITHMIC = 30  #: ratio of the longest to the shortest bar above which the ax
 
 
 def draw(chart: dict[str, Any], path: Path) -> None:
-    """Draw ``chart`` to the file ``path``: horizontal bars in groups, each with a line from minimum to maximum."""
+    """Draw horizontal bars in groups, each with a line from minimum to maximum, to the file ``path``."""
     rows = sum(len(group["bars"]) for group in chart["groups"])
     height = MARGIN + rows * BAR + len(chart["groups"]) * GROUP_GAP
     figure, axes = plt.subplots(figsize=(WIDTH, height), layout="constrained")
@@ -61,13 +61,13 @@ def draw(chart: dict[str, Any], path: Path) -> None:
 
 
 def widest(chart: dict[str, Any]) -> float:
-    """Return the length of the chart's longest bar divided by that of its shortest."""
+    """Return the ratio of the longest to the shortest bar."""
     medians = [bar["median"] for group in chart["groups"] for bar in group["bars"]]
     return float(max(medians) / min(medians))
 
 
 def main() -> None:
-    """Draw all charts on standard input to the folder that the command line names."""
+    """Read charts from standard input, and draw each to a file in the folder of the command line."""
     folder = Path(sys.argv[1])
     for chart in json.load(sys.stdin):
         draw(chart, folder / chart["file"])

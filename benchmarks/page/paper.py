@@ -31,7 +31,7 @@ WRITTEN = {
 
 
 def rows(thousand: Figures) -> Iterator[list[str]]:
-    """Yield the rows of the table: quantity, value per host, value for 10,000 hosts."""
+    """Yield table rows: quantity, value per host, and value for 10,000 hosts."""
     for verb in (PLAN, AUDIT):
         each_s, whole_s = _carried_on(thousand, verb, "cpu_s")
         yield [f"processor time of `{verb}`", f"{number(1000 * each_s)} ms", f"{number(whole_s)} s on one core"]
@@ -49,7 +49,7 @@ def _carried_on(figures: Figures, verb: str, what: str) -> tuple[float, float]:
 
 
 def section(thousand: Figures) -> Iterator[str]:
-    """Yield the paragraphs about 10,000 hosts; none if ``thousand`` lacks figures of 1,000 hosts."""
+    """Yield the paragraphs about 10,000 hosts; none without figures of 1,000 hosts."""
     try:
         table = tables.markdown(["what", "each host", "10,000 hosts"], rows(thousand))
     except NotMeasured:

@@ -12,7 +12,7 @@ from benchmarks.figures.statistics import Figures, NotMeasured, Series
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A table column for one value of the samples. ``scale`` converts the value to the unit in ``heading``."""
+    """Table column for one value of the samples. ``scale`` converts the value to the unit in ``heading``."""
 
     heading: str
     what: str
@@ -33,7 +33,10 @@ def columns(table: Table) -> tuple[Column, ...]:
 
 
 def samples(table: Table, figures: Figures) -> str:
-    """Return the table of a case's samples: a row for each series, with median (minimum–maximum) of its rounds."""
+    """Return a case's table with a row for each series.
+
+    Cells have the median (minimum–maximum) of all rounds.
+    """
     chosen = columns(table)
     every = figures.series()
     varied = any(series.variant for series in every)
@@ -52,7 +55,7 @@ def samples(table: Table, figures: Figures) -> str:
 
 
 def cell(figures: Figures, series: Series, column: Column) -> str:
-    """Return the cell of a series and column: median (minimum–maximum) of the value in all rounds."""
+    """Return the median (minimum–maximum) of a series' value, as text of a cell."""
     try:
         found = figures.spread(series.contender, series.size, column.what, series.variant)
     except NotMeasured:
@@ -64,12 +67,12 @@ def cell(figures: Figures, series: Series, column: Column) -> str:
 
 
 def verdicts(case: Case, figures: Figures) -> tuple[Judged, ...]:
-    """Return the case's goals, each with its value from ``figures`` and a verdict."""
+    """Return the case's goals with values from ``figures`` and verdicts."""
     return tuple(judge(goal, figures) for goal in case.goals())
 
 
 def goals(judged: Sequence[Judged]) -> str:
-    """Return the table of goals, with a row for each."""
+    """Return the table of goals."""
     return markdown(GOAL_COLUMNS, (goal_cells(one) for one in judged))
 
 
@@ -82,7 +85,7 @@ def goal_cells(one: Judged) -> list[str]:
 
 
 def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table in which vertical bars in cells are escaped."""
+    """Return a Markdown table. Vertical bars in cells are escaped."""
 
     def line(cells: Sequence[str]) -> str:
         return "| " + " | ".join(one.replace("|", "\\|") for one in cells) + " |"

@@ -18,7 +18,7 @@ DRAW = Path(__file__).with_name("draw.py")  #: path of the drawing program, whic
 
 
 def write(cases: Sequence[Case], records: Mapping[str, CaseRecord]) -> None:
-    """Write the generated part of ``docs/performance.md`` and its charts, from the stored ``records``."""
+    """Write the charts and the generated part of ``docs/performance.md`` from ``records``."""
     PAGE.write_text(replaced(PAGE.read_text("utf-8"), render(cases, records)), "utf-8")
     charts = [
         {"file": plot_of(case.NAME).name, **chart(case, records[case.NAME])}

@@ -1,1 +1,1 @@
-"""Hosts of the benchmark: virtual hosts of a lab, and a thousand loopback hosts that replay recorded answers."""
+"""Hosts of the benchmark: virtual hosts of a lab, and loopback hosts that replay recorded outputs."""

@@ -14,7 +14,7 @@ import re
 import sys
 import zlib
 
-#: replacement for ``typing.TYPE_CHECKING``. Importing typing would take longer than this whole program.
+#: replacement for ``typing.TYPE_CHECKING``. The import of typing would take longer than this program.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -26,18 +26,18 @@ _WINDOW = 16 + zlib.MAX_WBITS
 
 
 def masked(text: bytes) -> bytes:
-    """Return ``text`` with gzip members unpacked and random words masked, to compare it with a recorded text."""
+    """Return ``text`` with unpacked gzip members and masked random words, for comparisons."""
     return WORD.sub(b"#", unpacked(text))
 
 
 def changed(recorded: bytes, now: bytes) -> dict[bytes, bytes]:
-    """Return recorded random word → current word, for two texts that are otherwise equal."""
+    """Return recorded random word → current word, for texts that are otherwise equal."""
     pairs = zip(WORD.findall(unpacked(recorded)), WORD.findall(unpacked(now)), strict=False)
     return {old: new for old, new in pairs if old != new}
 
 
 def replaced(text: bytes, words: dict[bytes, bytes]) -> bytes:
-    """Return ``text``, a recorded output, with random words replaced by the current ``words``, also in gzip members."""
+    """Replace the random words in the recorded output ``text``, also in gzip members."""
     before, mark, _ = text.partition(GZIP)
     if not mark:
         return _substituted(text, words)
@@ -64,7 +64,7 @@ def _substituted(text: bytes, words: dict[bytes, bytes]) -> bytes:
 
 
 def read(size: int) -> bytes:
-    """Read ``size`` bytes of standard input, or fewer at its end."""
+    """Read ``size`` bytes of standard input, or fewer at the end."""
     parts = []
     while size and (part := os.read(0, size)):
         parts.append(part)
@@ -100,9 +100,9 @@ def main() -> int:
 
 
 def chosen(candidates: "list[dict[str, Any]]", turn: int) -> "tuple[bytes, list[dict[str, Any]]]":
-    """Read the client's input number ``turn``; return it with the candidates that have the same input.
+    """Read the client's input number ``turn``; return it, and the candidates with the same input.
 
-    Candidates with shorter inputs are tried first. The list is empty if none matches.
+    Candidates with shorter inputs are tried first. The list is empty if no candidate matches.
     """
     sent = b""
     for one in sorted(candidates, key=lambda one: len(one["inputs"][turn]) if turn < len(one["inputs"]) else 0):
@@ -115,7 +115,7 @@ def chosen(candidates: "list[dict[str, Any]]", turn: int) -> "tuple[bytes, list[
 
 
 def unknown(store: str, asked: bytes) -> int:
-    """Store a request that the recording lacks in a file beside it; return the exit status for this case."""
+    """Store the unknown request ``asked`` in a file beside the recording; return the exit status 99."""
     with open(store + ".unknown", "ab") as file:  # noqa: PTH123 - see above
         file.write(asked[:4096] + b"\n====\n")
     return UNKNOWN_STATUS

@@ -20,14 +20,17 @@ FRAME_BYTES = 65536
 
 
 def open_tap(name: str) -> int:
-    """Create a tap interface in the caller's network namespace; return its file. It exists until the file is closed."""
+    """Create a tap interface in the current network namespace; return its file.
+
+    The interface exists until the file is closed.
+    """
     descriptor = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
     fcntl.ioctl(descriptor, TUNSETIFF, struct.pack("16sH22x", name.encode(), IFF_TAP | IFF_NO_PI))
     return descriptor
 
 
 class Way:
-    """One direction of the cable: a queue of frames with the times at which to forward them."""
+    """One direction of the cable, with a queue of frames and the times to forward them."""
 
     def __init__(self, source: int, sink: int, delay_s: float):
         self.source, self.sink, self._delay_s = source, sink, delay_s
@@ -43,7 +46,7 @@ class Way:
             self._held.append((now_s + self._delay_s, frame))
 
     def pass_on(self, now_s: float) -> None:
-        """Send all frames that are due at ``now_s``. A frame that the other end does not accept is lost."""
+        """Forward all frames that are due at ``now_s``. A frame that the other end rejects is lost."""
         while self._held and self._held[0][0] <= now_s:
             try:
                 os.write(self.sink, self._held.popleft()[1])
@@ -51,12 +54,12 @@ class Way:
                 continue
 
     def due_s(self) -> float:
-        """Return the time at which to send the next frame; infinite without frames."""
+        """Return the time to forward the next frame; infinite without frames."""
         return self._held[0][0] if self._held else float("inf")
 
 
 def carry(outer: int, inner: int, delay_s: float) -> None:
-    """Forward frames between the two ends in both directions, each after ``delay_s``, until this process is killed."""
+    """Forward frames in both directions, each after ``delay_s``, until this process is killed."""
     ways = [Way(outer, inner, delay_s), Way(inner, outer, delay_s)]
     while True:
         due_s = min(way.due_s() for way in ways)

@@ -1,6 +1,6 @@
 """Network namespace of the controller, connected to the lab's bridge by one virtual cable.
 
-All measured commands run in it, so that the cable's counters count only their traffic.
+All measured commands run in this namespace, so that the cable's counters count no other traffic.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ print(min(shake() for _ in range(int(sys.argv[2]))))
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """The controller's network namespace in a lab, and its virtual cable."""
+    """Network namespace of the controller in a lab, and its virtual cable."""
 
     lab: Lab
 
     @property
     def place(self) -> Machine:
-        """The controller as a machine of the lab, at the last address that the lab can assign."""
+        """Controller as a lab machine, with the last address that the lab can assign."""
         return _Place(self.lab, "desk", MAX_HOSTS)
 
     @property
@@ -59,7 +59,7 @@ class Desk:
 
 
 class _Place(Machine):
-    """The controller as a lab machine, with a directory that the lab does not remove as that of an unknown host."""
+    """Lab machine for the controller, in a directory that the lab does not remove as that of an unknown host."""
 
     __slots__ = ()
 
@@ -69,7 +69,7 @@ class _Place(Machine):
 
 
 def set_up(lab: Lab) -> Desk:
-    """Create the controller's network namespace in a lab, connected by a cable without delay."""
+    """Create the controller's network namespace, connected to ``lab`` by a cable without delay."""
     desk = Desk(lab)
     desk.place.directory.mkdir(exist_ok=True)
     network.ensure_bridge(lab)  # a lab without hosts has no bridge
@@ -79,7 +79,7 @@ def set_up(lab: Lab) -> Desk:
 
 @contextmanager
 def long_cable(desk: Desk, round_trip_s: float) -> Iterator[str]:
-    """Context manager that delays the cable by ``round_trip_s`` per round trip; yields how the delay is implemented.
+    """Delay the cable during the context; yield the name of the method.
 
     The kernel's netem delays half at each end. Without netem, ``benchmarks.places.cable`` holds every Ethernet frame.
     """
@@ -103,7 +103,9 @@ def round_trip_s(desk: Desk, address: str, port: int = 22) -> float:
 
 
 def _netem(desk: Desk, what: str, round_trip_s: float) -> bool:
-    """Add (``add``) or remove (``del``) a delay at both ends of the cable. False if the kernel has no netem."""
+    """Add a delay at both ends of the cable, or remove it (``what`` is ``add`` or ``del``). False: the kernel lacks
+    netem.
+    """
     delay = ["netem", "delay", f"{round_trip_s / 2 * 1000:g}ms", "limit", NETEM_LIMIT] if what == "add" else []
     outside = ["tc", "qdisc", what, "dev", desk.cable, "root", *delay]
     inside = ["nsenter", f"--net={desk.netns}", "tc", "qdisc", what, "dev", network.INSIDE, "root", *delay]
@@ -115,7 +117,6 @@ def _netem(desk: Desk, what: str, round_trip_s: float) -> bool:
 
 @contextmanager
 def _held_back(desk: Desk, round_trip_s: float, group: ControlGroup) -> Iterator[None]:
-    """Context manager for a cable on which the program ``benchmarks.places.cable`` holds each frame."""
     place = desk.place
     place.netns.touch()
     run(["unshare", f"--net={place.netns}", "true"])

@@ -22,15 +22,15 @@ NAME = "bench"
 STACK = "lab"
 FIRST = "first"  #: name of the provisioned lab host from which all other hosts are cloned
 SNAPSHOT = "green"
-#: options of lab hosts. The profile "small" has placeholders for large libraries, which saves minutes.
+#: options of lab hosts. The profile ``small`` has placeholders for large libraries, which saves minutes.
 OPTIONS = HostOptions(profile="small")
-#: options of bare lab hosts, with a separate disk. On a shared filesystem, ext4's search for free inodes takes seconds.
+#: options of bare lab hosts, with a separate disk. On a shared filesystem, ext4 searches for free inodes for seconds.
 BARE = replace(OPTIONS, disk_bytes=32 << 30)
 PROVISION_S = 1200.0
 #: packages that other tools need on a host. Without python3-apt, Ansible would install the package and change the host.
 OF_PEERS = "python3-apt rsync"
 
-#: shell command that waits for the end of the boot. Hosts must not work in the background.
+#: shell command that waits for the end of the boot, because background work would disturb a measurement
 SETTLE = "systemctl is-system-running --wait; sync"
 
 SSH_CONFIG = """\
@@ -53,7 +53,7 @@ Host *
 
 @dataclass(frozen=True, slots=True)
 class Hosts:
-    """The benchmark's lab of virtual hosts, and access to the hosts."""
+    """Lab of the benchmark, and access to its hosts."""
 
     lab: Lab
     desk: Desk
@@ -67,18 +67,18 @@ class Hosts:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Environment variables with which every ``hostwright`` command runs."""
+        """Environment variables for every ``hostwright`` command."""
         return {"HOSTWRIGHT_STATE": str(self.state), "HOSTWRIGHT_YES": "1"}
 
     def clones(self, count: int) -> tuple[str, ...]:
-        """Start ``count`` provisioned hosts; return their names."""
+        """Start ``count`` provisioned hosts; return the host names."""
         names = tuple(f"gpu{number:02}" for number in range(1, count + 1))
         fleet.up(self.lab, names, snapshot=read_snapshots(self.lab)[SNAPSHOT])
         _each(self.machines(names), lambda machine: console(machine, "sh", "-c", SETTLE))
         return names
 
     def bare(self, count: int) -> tuple[str, ...]:
-        """Create ``count`` newly installed hosts; return their names."""
+        """Create ``count`` newly installed hosts; return the host names."""
         names = tuple(f"bare{number:02}" for number in range(1, count + 1))
         known = read_records(self.lab)
         old = [name for name in names if name in known]
@@ -94,11 +94,11 @@ class Hosts:
         fleet.remove(self.lab, [name for name in names if name in read_records(self.lab)])
 
     def machines(self, names: Sequence[str]) -> list[Machine]:
-        """Return the lab's machines with these names."""
+        """Return the lab machines with these names."""
         return [find_machine(self.lab, name) for name in names]
 
     def ssh_config(self, names: Sequence[str]) -> Path:
-        """Write an ssh_config for the hosts ``names``, with the cheapest key exchange; return its path."""
+        """Write an ssh_config for the hosts ``names`` with the fastest key exchange; return its path."""
         text = "".join(SSH_CONFIG.format(name=one.name, address=one.address) for one in self.machines(names))
         common = {"user": USER, "key": self.lab.private_key, "known_hosts": self.lab.known_hosts}
         path = self.work / f"ssh_config-{names[0]}-{len(names)}"
@@ -106,12 +106,12 @@ class Hosts:
         return path
 
     def hostwright(self, *words: str) -> str:
-        """Run ``hostwright`` on the lab's inventory; return its output. Raises ``LabError`` if it fails."""
+        """Run ``hostwright`` on the lab's inventory; return the output. Raises ``LabError`` if the command fails."""
         verb, *rest = words
         return run_own([verb, "--inventory", str(self.inventory), *rest], self.environment)
 
     def look(self, *words: str) -> str:
-        """Run ``hostwright`` on the lab's inventory; return its output. Exit status 3 (differences) is not an error."""
+        """Run ``hostwright`` on the lab's inventory; return the output. Exit status 3 (differences) is not an error."""
         verb, *rest = words
         return run_own([verb, "--inventory", str(self.inventory), *rest], self.environment, statuses=(0, 3))
 
@@ -119,7 +119,7 @@ class Hosts:
 def run_own(
     words: Sequence[str], environment: dict[str, str], *, netns: Path | None = None, statuses: Sequence[int] = (0,)
 ) -> str:
-    """Run ``hostwright``; return its output. Raises ``LabError`` for an exit status outside ``statuses``."""
+    """Run ``hostwright``; return the output. Raises ``LabError`` for an exit status outside ``statuses``."""
     enter = ["nsenter", f"--net={netns}", "--"] if netns else []
     done = subprocess.run(
         [*enter, own_program("hostwright"), *words], cwd=PROJECT, env={**os.environ, **environment},
@@ -149,7 +149,7 @@ def make(work: Path) -> Hosts:
 
 
 def take_down() -> None:
-    """Remove the lab, even if an interrupted run left it, unless ``HOSTWRIGHT_KEEP_LAB=1``."""
+    """Remove the lab, unless ``HOSTWRIGHT_KEEP_LAB=1``."""
     if not kept():
         fleet.down(open_lab(NAME))
 

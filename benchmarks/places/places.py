@@ -16,7 +16,7 @@ from benchmarks.places.replay import Replaying, replaying
 from lab.locking import locked
 from lab.mounts import unmount_below
 
-PREFIX = "hwbench-run-"  #: prefix for the name of the directory of one benchmark run
+PREFIX = "hwbench-run-"  #: name prefix of the directory of one benchmark run
 
 
 @dataclass(slots=True)
@@ -30,7 +30,7 @@ class Places:
     _replaying: list[Replaying] = field(default_factory=list)
 
     def hosts(self) -> Hosts:
-        """Return the lab. The first call creates it with one provisioned host."""
+        """Return the lab. The first call creates the lab and one provisioned host."""
         if not self._hosts:
             self.tell("making the lab, and provisioning the host of which all others are clones")
             self.stack.callback(hosts.take_down)
@@ -38,7 +38,7 @@ class Places:
         return self._hosts[0]
 
     def replaying(self) -> Replaying:
-        """Return the loopback hosts that answer like the lab's provisioned host. The first call creates them."""
+        """Return the loopback hosts. The first call records a provisioned host and creates the loopback hosts."""
         if not self._replaying:
             lab = self.hosts()
             self.tell("recording what a provisioned host answers")
@@ -55,7 +55,7 @@ class Places:
 
 @contextmanager
 def places(tell: Callable[[str], None]) -> Iterator[Places]:
-    """Context manager that yields ``Places``, and removes the hosts and files at its end. A second run waits."""
+    """Yield ``Places``, and remove hosts and files at the end. A second run of the benchmark waits."""
     with locked("benchmarks"), ExitStack() as stack:
         _remove_remains()
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=PREFIX)))

@@ -22,7 +22,7 @@ CHUNK = 65536
 
 
 def pass_on(command: str, ssh: list[str]) -> tuple[list[tuple[str, bytes]], int]:
-    """Run ``command`` on the host through ``ssh``. Return its input and output in their order, and its exit status."""
+    """Run ``command`` on the host through ``ssh``; return input and output in their order, and the exit status."""
     process = subprocess.Popen([*ssh, command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdin and process.stdout and process.stderr  # noqa: S101 - they are pipes
     went: list[tuple[str, bytes]] = []
@@ -48,10 +48,10 @@ def pass_on(command: str, ssh: list[str]) -> tuple[list[tuple[str, bytes]], int]
 
 
 def turns(went: list[tuple[str, bytes]]) -> tuple[list[bytes], list[tuple[int, bytes, bytes]]]:
-    """Split the recorded input and output ``went`` into inputs, and into output before any input and after all input.
+    """Split recorded input and output into inputs, output before any input, and output after all inputs.
 
-    Output between two inputs is moved after the last input, because its time varies. A client that waits for output
-    between two inputs would wait forever.
+    Output between two inputs is moved to the end, because its time varies. A client that waits for such output would
+    hang.
     """
     first = next((index for index, (name, _) in enumerate(went) if name == "in"), len(went))
 
@@ -64,14 +64,14 @@ def turns(went: list[tuple[str, bytes]]) -> tuple[list[bytes], list[tuple[int, b
 
 
 def read(file: Path) -> dict[str, Any]:
-    """Read the ``file`` of one recorded command: ``command``, ``inputs``, ``turns`` and ``status``."""
+    """Read a recorded command as a dictionary of ``command``, ``inputs``, ``turns`` and ``status``."""
     kept = json.loads(file.read_text("utf-8"))
     inputs, answered = turns([(name, b64decode(data)) for name, data in kept["went"]])
     return {"command": b64decode(kept["command"]), "inputs": inputs, "turns": answered, "status": kept["status"]}
 
 
 def recording(files: Iterable[Path], masked: Callable[[bytes], bytes]) -> bytes:
-    """Combine the ``files`` of recorded commands for ``answer.py``, by the commands' texts without random words."""
+    """Combine recorded commands into one recording for ``answer.py``, by the masked texts of the commands."""
     by_question: dict[bytes, list[dict[str, Any]]] = {}
     for kept in map(read, files):
         by_question.setdefault(masked(kept["command"]), []).append(kept)

@@ -27,7 +27,7 @@ from tests.lab.sshd import SSHD, make_key
 from tests.lab.sshd import running as running_sshd
 
 SERVERS = 4  #: number of sshd processes. One process would not accept all connections.
-#: first TCP ports of the replaying sshds, of real sshds, and of the hung listener
+#: first TCP ports of replaying sshds, of real sshds, and of the hung listener
 REPLAY_PORT, REAL_PORT, HUNG_PORT = 2201, 2301, 2401
 USER = "hwbench"
 PYTHON = "/usr/bin/python3"  #: path of the distribution's Python, which other users can run
@@ -66,7 +66,7 @@ LoginGraceTime 600
 
 @dataclass(frozen=True, slots=True)
 class Replaying:
-    """The network namespace of the loopback hosts, and access to them."""
+    """Network namespace of the loopback hosts, and access to the hosts."""
 
     folder: Path
     netns: Path
@@ -78,11 +78,11 @@ class Replaying:
 
     @staticmethod
     def address(number: int) -> str:
-        """Return the loopback address of the host with this number, from 1."""
+        """Return the loopback address of the host ``number``, from 1."""
         return f"127.1.{number // 250}.{number % 250 + 1}"
 
     def inventory(self, name: str, count: int, port: int = REPLAY_PORT, hung: int = 0) -> Path:
-        """Write an inventory of ``count`` hosts; return its directory. The host number ``hung`` never answers."""
+        """Write an inventory of ``count`` hosts; return its directory. The host number ``hung`` does not respond."""
         hosts = {
             f"h{number:04}": {
                 "ansible_host": self.address(number),
@@ -104,7 +104,9 @@ class Replaying:
         return place
 
     def ini(self, path: Path, count: int, port: int, hung: int = 0) -> Path:
-        """Write an inventory of the same hosts for Ansible to ``path``. ``ssh_config`` writes their login settings."""
+        """Write an Ansible inventory of the same hosts to ``path``. The method ``ssh_config`` writes the login
+        settings.
+        """
         lines = [
             f"h{number:04} ansible_host={self.address(number)} "
             f"ansible_port={HUNG_PORT if number == hung else port + number % SERVERS}\n"
@@ -114,7 +116,7 @@ class Replaying:
         return path
 
     def known(self, count: int) -> list[str]:
-        """Return lines of known_hosts for the first ``count`` hosts, each for all ports of the host."""
+        """Return lines of known_hosts for the first ``count`` hosts, valid for all ports."""
         ports = [first + server for first in (REPLAY_PORT, REAL_PORT, HUNG_PORT) for server in range(SERVERS)]
         return [
             f"{','.join(f'[{self.address(number)}]:{port}' for port in ports)} {self.host_key}\n"
@@ -132,14 +134,14 @@ class Replaying:
         return path
 
     def unknown(self) -> str:
-        """Return the requests for which the recording has no answer; empty if none."""
+        """Return the requests without a recorded answer; empty if every request was answered."""
         place = Path(f"{self.recording}.unknown")
         return place.read_text(errors="replace")[:2000]
 
 
 @contextmanager
 def replaying(hosts: Hosts) -> Iterator[Replaying]:
-    """Context manager for the loopback hosts, which replay recorded answers to a plan and an audit."""
+    """Run the loopback hosts, which replay the recorded outputs of a plan and an audit."""
     folder = hosts.work / "replay"
     folder.mkdir()
     with ExitStack() as stack:
@@ -167,7 +169,7 @@ def replaying(hosts: Hosts) -> Iterator[Replaying]:
 
 
 def record(hosts: Hosts, folder: Path, verb: str) -> list[Path]:
-    """Run a Hostwright verb on a provisioned host, and record its commands; return a file for each, in order."""
+    """Run a Hostwright verb on a provisioned host; return one recorded file per command, in order."""
     (name,) = hosts.clones(1)
     kept, place = folder / f"kept-{verb}", folder / f"recorded-{verb}"
     kept.mkdir()
@@ -189,14 +191,13 @@ def record(hosts: Hosts, folder: Path, verb: str) -> list[Path]:
 
 
 def channels(hosts: Hosts, folder: Path) -> list[tuple[bytes, bytes]]:
-    """Return the commands that a plan runs on a host, each with its input: the program that reads the host's state."""
+    """Return the commands that a plan runs on a host, each with its input."""
     kept = map(recorder.read, record(hosts, folder, "plan"))
     return [(one["command"], b"".join(one["inputs"])) for one in kept]
 
 
 @contextmanager
 def _network(folder: Path) -> Iterator[Path]:
-    """Context manager for a network namespace with only a loopback interface."""
     netns = folder / "netns"
     netns.touch()
     run(["unshare", f"--net={netns}", "true"])
@@ -209,7 +210,6 @@ def _network(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def _login() -> Iterator[None]:
-    """Context manager for the user of the loopback hosts, with key logins and the cheapest shell."""
     with suppress(KeyError):
         pwd.getpwnam(USER)  # an interrupted run may have left this user
         run(["userdel", "--force", USER])
@@ -224,7 +224,7 @@ def _login() -> Iterator[None]:
 
 @contextmanager
 def _sshd(made: Replaying, port: int, more: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Context manager for an sshd at ``port`` on all addresses. ``more``: additional lines of configuration."""
+    """Run an sshd on ``port`` at all addresses. ``more``: additional lines of its configuration."""
     authorized, config = made.folder / "id.pub", made.folder / f"sshd_config-{port}"
     host_key = made.folder / "host_key"
     config.write_text(_SETTINGS.format(port=port, key=host_key, folder=made.folder, authorized=authorized) + more)
@@ -241,7 +241,6 @@ def _sshd(made: Replaying, port: int, more: str) -> Iterator[subprocess.Popen[by
 
 @contextmanager
 def _hung(made: Replaying) -> Iterator[None]:
-    """Context manager for a listener that accepts connections but never answers, like a stopped sshd."""
     enter = [*made.group.entering, "nsenter", f"--net={made.netns}", "--"]
     words = [*enter, sys.executable, "-I", "-S", "-c", _HUNG, str(HUNG_PORT)]
     process = subprocess.Popen(words, stdout=subprocess.PIPE)
@@ -256,5 +255,4 @@ def _hung(made: Replaying) -> Iterator[None]:
 
 
 def _answers(made: Replaying, port: int) -> None:
-    """Wait until the sshd at ``port`` accepts connections."""
     run(["nsenter", f"--net={made.netns}", "--", sys.executable, "-I", "-S", "-c", _ASK, str(port)])

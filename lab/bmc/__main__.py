@@ -26,14 +26,14 @@ class _Handler(WSGIRequestHandler):
     timeout = _IDLE_S  # this time limit also applies to the TLS handshake
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:  # noqa: ARG002 (werkzeug's signature)
-        """Log one line for a request, without colours and without unescaped input of the client."""
+        """Escape the client's input in the log line, and use no colours."""
         self.log("info", "%r %s", self.requestline[:200], int(code) if str(code).isdigit() else code)
 
 
 def build(hosts: Hosts) -> Any:
     """Return the emulator's application with ``hosts`` as systems, without access control.
 
-    The emulator has no option for custom drivers, so properties with the lab's drivers replace those of its class.
+    The emulator has no option for custom drivers, so properties of this class override its own drivers.
     """
     systems = Systems(hosts)
     drives = Drives(systems)
@@ -49,8 +49,6 @@ def build(hosts: Hosts) -> Any:
 
 
 class _NoLight:
-    """Indicator driver for hosts without an indicator light."""
-
     @staticmethod
     def get_indicator_state(_identity: str) -> None:
         """Return None: the host has no indicator."""

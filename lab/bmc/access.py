@@ -26,7 +26,7 @@ _MOST_BYTES = 1 << 16
 
 
 class Door:
-    """A WSGI application that passes requests with valid credentials to the application ``behind``."""
+    """WSGI application that passes requests with valid credentials to ``behind``."""
 
     def __init__(self, behind: WSGIApplication, credentials: Credentials):
         self._behind, self._credentials = behind, credentials
@@ -34,7 +34,9 @@ class Door:
         self._lock = threading.Lock()
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Respond to one request: pass it to ``behind``, refuse it, or handle it if it concerns sessions."""
+        """Pass a request with valid credentials to ``behind``, refuse the request, or handle it as a session
+        request.
+        """
         request = Request(environ)
         request.max_content_length = _MOST_BYTES
         path = request.path.rstrip("/")
@@ -111,7 +113,7 @@ def _session(number: str) -> dict[str, object]:
 
 
 def _hash(token: str) -> str:
-    """Return the hash of ``token``. The duration of a comparison of hashes reveals nothing about the token."""
+    """Hash ``token`` for a comparison, so that the comparison's duration reveals nothing about the token."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 

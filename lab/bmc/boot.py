@@ -26,7 +26,7 @@ _KNOWN = {
 
 
 def system_view(emulated: Callable[[str], flask.Response], systems: Systems) -> Callable[[str], flask.Response]:
-    """Return the Flask view of one system: the emulator's view ``emulated``, with boot overrides."""
+    """Return the Flask view of one system: the emulator's view ``emulated`` with boot overrides."""
 
     def view(identity: str) -> flask.Response:
         systems.uuid(identity)
@@ -41,7 +41,7 @@ def system_view(emulated: Callable[[str], flask.Response], systems: Systems) -> 
 
 
 def changed(settings: Settings, asked: Any) -> Settings:
-    """Return ``settings`` after the PATCH ``asked`` on a system. Raises the emulator's `BadRequest` if it's invalid."""
+    """Return ``settings`` after the PATCH request ``asked``. Raises `BadRequest` for an invalid request."""
     override = asked.get("Boot") if isinstance(asked, dict) and set(asked) == {"Boot"} else None
     if not isinstance(override, dict) or not override:
         raise error.BadRequest("only Boot can be changed; send a mapping with the changes")
@@ -62,7 +62,7 @@ def changed(settings: Settings, asked: Any) -> Settings:
 
 
 def boot(settings: Settings) -> dict[str, object]:
-    """Return the part ``Boot`` of a Redfish system resource, from a host's ``settings``."""
+    """Return the part ``Boot`` of a Redfish system resource for ``settings``."""
     return {
         "BootSourceOverrideEnabled": settings.enabled,
         "BootSourceOverrideTarget": settings.target,
@@ -73,7 +73,7 @@ def boot(settings: Settings) -> dict[str, object]:
 
 
 def _identity(name: str) -> dict[str, object]:
-    """Return the manufacturer, model and similar properties of the host ``name``, which show that it is of a lab."""
+    """Return properties such as manufacturer and model, which mark ``name`` as a lab host."""
     return {
         "UUID": str(uuid.uuid5(uuid.NAMESPACE_DNS, f"{name}.lab.hostwright")),
         "Manufacturer": "Hostwright lab",

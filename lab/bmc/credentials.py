@@ -32,18 +32,18 @@ class Credentials:
 
     @classmethod
     def read(cls, lab: Lab) -> Credentials:
-        """Return the credentials of a lab with BMCs. Raises `OSError` if it has no BMCs."""
+        """Read the credentials of ``lab``. Raises `OSError` if the lab has no BMCs."""
         password = lab.bmc / "password"
         return cls(USER, Secret(password.read_text().strip()), password, lab.bmc / "ca.pem")
 
     def admit(self, user: str, password: str) -> bool:
-        """Return whether ``user`` and ``password`` are those of the lab's BMCs."""
+        """Return whether ``user`` and ``password`` are correct."""
         # Both comparisons take constant time, because the duration would reveal whether user or password is wrong.
         return (Secret(user) == Secret(self.user)) & (Secret(password) == self.password)
 
 
 def ensure(lab: Lab) -> Credentials:
-    """Create the password and the certificates of a lab if they are missing; return the credentials."""
+    """Return the lab's credentials. Password and certificates are created if missing."""
     lab.bmc.mkdir(exist_ok=True)
     password = lab.bmc / "password"
     if not password.exists():
@@ -56,12 +56,15 @@ def ensure(lab: Lab) -> Credentials:
 
 
 def certificate(lab: Lab) -> Path:
-    """Return the path of the PEM file with key and certificate of the Redfish endpoint. This file is written last."""
+    """Return the path of the PEM file with key and certificate of the Redfish endpoint.
+
+    `ensure` writes this file last.
+    """
     return lab.bmc / "server.pem"
 
 
 def _make_certificates(lab: Lab) -> None:
-    """Create a CA, and the Redfish endpoint's certificate signed by it. The CA's key is discarded."""
+    """Create a CA and the Redfish endpoint's certificate, and discard the CA's key."""
     authority, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     issuer = _name(f"Hostwright lab {lab.name}: authority of this lab's BMCs")
     root = (
@@ -118,7 +121,7 @@ def _name(common: str) -> x509.Name:
 
 
 def _write_private(path: Path, text: str) -> None:
-    """Write ``text`` to a file that only its owner can read, and rename this file to ``path``."""
+    """Replace ``path`` with a file that only the owner can read."""
     fresh = path.with_name(f".{path.name}.new")
     fresh.unlink(missing_ok=True)
     fresh.touch(mode=0o600)

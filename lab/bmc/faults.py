@@ -24,7 +24,7 @@ class Faults:
 
 
 def set_faults(lab: Lab, host: str, faults: Faults) -> None:
-    """Replace the injected faults of the BMC of ``host`` by ``faults``; ``Faults()`` clears them.
+    """Replace the faults of the BMC of ``host``; ``Faults()`` clears them.
 
     Raises `LabError` if the lab has no BMCs.
     """
@@ -37,6 +37,6 @@ def set_faults(lab: Lab, host: str, faults: Faults) -> None:
 
 
 def read_faults(lab: Lab, host: str) -> Faults:
-    """Return the current injected faults of the BMC of ``host``."""
+    """Return the faults of the BMC of ``host``."""
     file = lab.bmc / "faults" / f"{host}.json"
     return Faults(**json.loads(file.read_text())) if file.exists() else Faults()

@@ -18,11 +18,11 @@ _SEED_SCHEMES = ("http://", "https://")
 
 
 class NoAnswer(LabError):
-    """The installer's file cannot be fetched at the moment; a later attempt may succeed."""
+    """Download error that may disappear with a later attempt."""
 
 
 def fetch(machine: Machine, url: str) -> str | None:
-    """Return the text at ``url``, fetched from the host's address; ``None`` if it does not exist.
+    """Return the text at ``url``, fetched from the host's address; ``None`` if ``url`` does not exist.
 
     Raises `NoAnswer` if the download fails. Requires only the host's network namespace, not a running system.
     """
@@ -42,7 +42,7 @@ def fetch(machine: Machine, url: str) -> str | None:
 
 
 def main(url: str) -> int:
-    """Print the text at ``url``; return 0 on success, 3 if it does not exist, 1 with a message on any other error."""
+    """Print the text at ``url``; return 0, 3 if ``url`` does not exist, or 1 for another error."""
     if not url.startswith(_SEED_SCHEMES):
         print("the seed's address is not an http or https URL", file=sys.stderr)
         return 1

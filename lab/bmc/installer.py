@@ -43,7 +43,7 @@ class Installation:
         return self._thread.is_alive()
 
     def pull_plug(self) -> None:
-        """Cut the power: stop the installer at any point. The disk stays as it is."""
+        """Cut the power, which stops the installer at any point and leaves the disk unchanged."""
         self._unplugged.set()
         self._thread.join()
 
@@ -67,7 +67,7 @@ class Installation:
             self._unplugged.wait()
 
     def _seed(self, url: str) -> Seed | None:
-        """Wait for the seed below ``url`` and return it; ``None`` if the power was cut.
+        """Wait for the seed below ``url``; return ``None`` if the power was cut.
 
         Raises `LabError` at the timeout, or for an invalid seed.
         """

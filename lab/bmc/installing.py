@@ -23,10 +23,10 @@ _MOST_LINES = 40  # maximum number of console lines for one command of a seed
 
 
 def install(machine: Machine, seed: Seed, say: Callable[[str], None]) -> None:
-    """Erase the host's disk, install it as ``seed`` specifies, and boot it. The caller holds the lab's lock.
+    """Erase the host's disk, install the host as ``seed`` specifies, and boot it. The caller holds the lab's lock.
 
-    ``say`` prints to the host's console. The new host key is not added to the lab's known_hosts: the user decides
-    whether to trust it. Raises `LabError` if a command of the seed fails; the host then stays off.
+    ``say`` prints to the host's console. The new host key is not added to known_hosts, because the user decides about
+    trust. Raises `LabError` if a command of the seed fails. The host then stays off.
     """
     record = read_record(machine.directory)
     power_off(machine)
@@ -47,7 +47,7 @@ def install(machine: Machine, seed: Seed, say: Callable[[str], None]) -> None:
 
 
 def follow(root: Path, seed: Seed, address: str) -> None:
-    """Apply ``seed`` to the fresh root filesystem ``root``, and remove the SSH keys and sudo rule of the lab's user."""
+    """Apply ``seed`` to the new root filesystem ``root``, and remove the access of the lab's user."""
     (root / "etc/hostname").write_text(f"{seed.hostname}\n")
     (root / "etc/hosts").write_text(f"127.0.0.1 localhost\n{address} {seed.hostname}\n")
     if seed.host_key:
@@ -60,7 +60,6 @@ def follow(root: Path, seed: Seed, address: str) -> None:
 
 
 def _login(root: Path, seed: Seed) -> None:
-    """Create the seed's user in the group sudo, with the seed's password and SSH keys."""
     if attempt(["chroot", root, "getent", "passwd", seed.user]).returncode != 0:
         run(["chroot", root, "useradd", "--create-home", "--shell", "/bin/bash", seed.user])
     run(["chroot", root, "usermod", "--append", "--groups", "sudo", seed.user])
@@ -82,10 +81,9 @@ def _authorize(home: Path, authorized: tuple[str, ...]) -> None:
 
 
 def _run_late(machine: Machine, base: Path, command: str, say: Callable[[str], None]) -> None:
-    """Run ``command`` of a seed as an installer does: the new system is at /target, and other writes are lost.
+    """Run ``command`` in a separate container with the new system at /target, as an installer does.
 
-    The command runs in a separate container with the host's address, and with small replacements of ``wget`` and
-    ``curtin``.
+    Writes outside /target are lost. Small programs replace ``wget`` and ``curtin``.
     """
     done = attempt(
         [

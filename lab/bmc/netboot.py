@@ -12,7 +12,7 @@ from hostwright.common.errors import LabError
 from lab.config import Lab, require_host_name
 from lab.records import write_atomically
 
-#: default URL of a host's seed. ``{bridge}`` is the address of the lab's bridge, ``{host}`` the name of the host.
+#: default URL of a host's seed, with ``{bridge}`` for the bridge's address and ``{host}`` for the host's name
 DEFAULT = "http://{bridge}:8098/{host}/"
 
 

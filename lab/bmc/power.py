@@ -17,22 +17,22 @@ from lab.snapshots import shut_down
 
 
 class Broken(Exception):
-    """The BMC fails to handle the request, because of an injected fault."""
+    """Error of a BMC with an injected fault."""
 
 
 class Impossible(Exception):
-    """The request is not possible in the host's current state; the message has the reason."""
+    """Error for a request that the host's current state does not allow."""
 
 
 class Hosts:
-    """Power control for all hosts of a lab. Each host handles one request at a time."""
+    """Power control of a lab's hosts. Each host handles one request at a time."""
 
     def __init__(self, lab: Lab, *, seed_timeout_s: float = SEED_TIMEOUT_S):
         self.lab = lab
         self._seed_timeout_s = seed_timeout_s
         self._installs: dict[str, Installation] = {}
         self._locks: dict[str, threading.RLock] = {}
-        #: host → marker of a graceful restart that waits for the shutdown. A later request removes the marker.
+        #: host → marker of a graceful restart during its shutdown. A later request removes the marker.
         self._restarts: dict[str, object] = {}
         self._orders: dict[str, Callable[[Machine], None]] = {
             "On": self._turn_on,
@@ -44,15 +44,15 @@ class Hosts:
         }
 
     def power(self, name: str) -> str:
-        """Return the power state of the host ``name``: ``On`` or ``Off``. Raises `LabError` if it does not exist."""
+        """Return the power state ``On`` or ``Off`` of a host. Raises `LabError` if the host does not exist."""
         time.sleep(read_faults(self.lab, name).delay_s)  # the injected fault of a slow BMC
         return "On" if self._says_on(find_machine(self.lab, name)) else "Off"
 
     def reset(self, name: str, order: str) -> None:
         """Perform a Redfish reset of type ``order`` on the host ``name``.
 
-        Raises `LabError` if the host does not exist, `Broken` for an injected fault, `Impossible` for a restart of a
-        host that is off, and `KeyError` for an unknown type.
+        Raises `LabError` for an unknown host, and `KeyError` for an unknown type. Raises `Broken` for an injected
+        fault, and `Impossible` for a restart of a host that is off.
         """
         faults = read_faults(self.lab, name)
         time.sleep(faults.delay_s)  # the injected fault of a slow BMC
@@ -94,7 +94,7 @@ class Hosts:
         self._turn_on(machine)
 
     def _ask_to_shut_down(self, machine: Machine) -> None:
-        """Request a shutdown of the host, as a short press of the power button does, without waiting for it."""
+        """Request the shutdown without waiting for it, as a short press of the power button does."""
         if running(machine):
             exec_in(machine, ["systemctl", "--no-block", "poweroff"])
         else:

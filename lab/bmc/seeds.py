@@ -25,13 +25,13 @@ _PRESEED_LINE = re.compile(r"(?P<owner>\S+)\s+(?P<question>\S+)\s+(?P<type>\S+)(
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """Values of a requested installation that the lab supports."""
+    """Supported settings of a requested installation."""
 
     kind: str  #: name of the installer that reads the seed
     hostname: str
     user: str
     authorized_keys: tuple[str, ...] = ()
-    #: password hash of the user in the format of shadow(5); None: the password is locked
+    #: password hash of the user in the format of shadow(5); None: locked password
     password_hash: Secret | None = None
     host_key: Secret | None = None  #: OpenSSH private key of the new system; None: the system generates a key
     late_commands: tuple[str, ...] = ()  #: shell commands to run after the installation, with the new system at /target
@@ -39,7 +39,7 @@ class Seed:
 
 
 def parse_autoinstall(text: str) -> Seed:
-    """Return the seed in ``text``, Ubuntu's ``user-data``. Raises `LabError` if Ubuntu's installer would prompt."""
+    """Parse Ubuntu's ``user-data``. Raises `LabError` if Ubuntu's installer would prompt."""
     if not text.startswith("#cloud-config"):
         raise LabError("user-data does not begin with #cloud-config, so cloud-init ignores it; add that line")
     try:
@@ -68,9 +68,9 @@ def parse_autoinstall(text: str) -> Seed:
 
 
 def parse_preseed(text: str) -> Seed:
-    """Return the seed in ``text``, a Debian preseed file. Raises `LabError` if Debian's installer would prompt.
+    """Parse a Debian preseed file. Raises `LabError` if Debian's installer would prompt.
 
-    The keys are not parsed, because the seed's ``late_command`` installs them.
+    SSH keys are not parsed, because the seed's ``late_command`` installs them.
     """
     answers = preseed_answers(text)
     late = answers.get("preseed/late_command", "")
@@ -85,7 +85,7 @@ def parse_preseed(text: str) -> Seed:
 
 
 def preseed_answers(text: str) -> dict[str, str]:
-    """Return debconf question → answer from a preseed file. Raises `LabError` for a line that debconf rejects."""
+    """Parse a preseed file into debconf question → answer. Raises `LabError` for a line that debconf rejects."""
     answers = {}
     for line in text.replace("\\\n", " ").splitlines():
         if not line.strip() or line.lstrip().startswith("#"):
@@ -117,7 +117,6 @@ def _user(value: object) -> str:
 
 
 def _commands(value: object) -> tuple[str, ...]:
-    """Return ``late-commands`` of autoinstall as shell commands. Each of them is a string or a list of words."""
     if not isinstance(value, list):
         raise LabError("autoinstall.late-commands is not a list")
     commands = []
@@ -148,13 +147,13 @@ def _public_keys(lines: object) -> tuple[str, ...]:
 
 
 def public_line(private: Secret) -> str:
-    """Return the public key of ``private``, an OpenSSH private key, in the format of a .pub file."""
+    """Return the public key of the OpenSSH key ``private``, in the format of a .pub file."""
     key = serialization.load_ssh_private_key(private.reveal().encode(), None).public_key()
     return key.public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH).decode()
 
 
 def _host_key(private: object, public: object) -> Secret:
-    """Return ``private`` as host key. Raises `LabError` if ``public`` does not match, because sshd would not start."""
+    """Raise `LabError` if ``private`` and ``public`` do not match, because sshd would not start."""
     if not isinstance(private, str) or not isinstance(public, str):
         raise LabError("the seed's host key is not a pair of strings, the private key and the public key")
     key = Secret(private if private.endswith("\n") else private + "\n")

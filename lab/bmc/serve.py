@@ -19,7 +19,7 @@ from lab.waiting import await_that
 _START_TIMEOUT_S = 60.0  # seconds to wait for the Redfish endpoint, which starts in 1 s on an idle machine
 _LOOK_S = 0.05  # seconds between two checks of the Redfish endpoint, each of which opens a connection
 
-#: shell code that enters control groups and detaches. The endpoint must survive the command that starts the endpoint.
+#: shell code that enters control groups and detaches, so that the endpoint survives the calling command
 _LAUNCH = """
 count=$1; shift
 while [ "$count" -gt 0 ]; do echo $$ >"$1" || exit; shift; count=$((count - 1)); done
@@ -28,7 +28,9 @@ exec setsid --fork "$@"
 
 
 def group(lab: Lab) -> str:
-    """Return the control group of the Redfish endpoint, inside the lab's group, so that `down` ends the endpoint."""
+    """Return the control group of the Redfish endpoint. It is inside the lab's group, so that `down` ends the
+    endpoint.
+    """
     return f"hostwright-lab/{lab.name}/_bmc"
 
 
@@ -38,14 +40,14 @@ def wanted(lab: Lab) -> bool:
 
 
 def running(lab: Lab) -> bool:
-    """Return whether the process of the lab's Redfish endpoint runs."""
+    """Return whether the process of the Redfish endpoint runs."""
     return bool(cgroups.processes(group(lab)))
 
 
 def ensure(lab: Lab) -> Credentials:
-    """Create the lab's BMCs, or restart their Redfish endpoint if it does not run; return the client credentials.
+    """Create the lab's BMCs, or restart a stopped Redfish endpoint; return the client credentials.
 
-    The lab's bridge must exist. Raises `LabError` with the endpoint's last output if it does not start.
+    The lab's bridge must exist. Raises `LabError` with the last output of an endpoint that does not start.
     """
     if importlib.util.find_spec("sushy_tools") is None:
         raise LabError("BMCs of lab hosts require sushy-tools; install it with `pip install -e .[dev]`")
@@ -68,13 +70,13 @@ def ensure(lab: Lab) -> Credentials:
 
 
 def stop(lab: Lab) -> None:
-    """End the process of the lab's Redfish endpoint, if it runs. A host in the installer then stays off."""
+    """End the Redfish endpoint of ``lab``. A host in the installer then stays off."""
     cgroups.kill(group(lab))
     cgroups.remove(group(lab))
 
 
 def forget(lab: Lab, host: str) -> None:
-    """Delete the BMC settings of ``host``, which was removed from the lab."""
+    """Delete the BMC settings of ``host`` after its removal from the lab."""
     for part in ("systems", "netboot", "faults"):
         (lab.bmc / part / f"{host}.json").unlink(missing_ok=True)
 
@@ -89,7 +91,7 @@ def answers(lab: Lab) -> bool:
 
 
 def _wait(lab: Lab, log: Path) -> None:
-    """Wait until the endpoint accepts connections. Raises `LabError` if its process ends first, or at the timeout."""
+    """Raise `LabError` if the endpoint ends before it accepts connections, or at the timeout."""
 
     def up() -> bool:
         if answers(lab):

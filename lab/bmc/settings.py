@@ -17,7 +17,7 @@ ENABLED: tuple[str, ...] = get_args(Enabled)
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """Content of a virtual drive: the URL of an image. The lab never fetches the image."""
+    """Image URL in a virtual drive. The lab never fetches the image."""
 
     image: str = ""
     inserted: bool = False
@@ -35,13 +35,13 @@ class Settings:
     cd: Media = field(default_factory=Media)
 
     def boots_installer(self) -> bool:
-        """Return whether the next power-on starts an installer instead of the installed system."""
+        """Return whether the next power-on starts an installer."""
         if self.enabled == "Disabled":
             return False
         return self.target in ("Pxe", "UefiHttp") or (self.target == "Cd" and self.cd.inserted)
 
     def after_boot(self) -> Settings:
-        """Return the settings after a boot, which clears a one-time boot override."""
+        """Return the settings after a boot, without a one-time boot override."""
         return replace(self, target="None", enabled="Disabled") if self.enabled == "Once" else self
 
 

@@ -20,7 +20,7 @@ _IMAGE = re.compile(r"(https?|nfs|cifs)://[^\s]{1,2000}")
 
 
 class Systems(AbstractSystemsDriver):  # type: ignore[misc]  # the emulator has no types
-    """System driver of the emulator for the hosts of a lab. A system's identity is the host's name."""
+    """System driver of the emulator for a lab's hosts. The identity of a system is the host name."""
 
     def __init__(self, hosts: Hosts):
         self._hosts, self._lab = hosts, hosts.lab
@@ -36,18 +36,18 @@ class Systems(AbstractSystemsDriver):  # type: ignore[misc]  # the emulator has 
         return list(read_records(self._lab))
 
     def uuid(self, identity: str) -> str:
-        """Return ``identity``, which the emulator accepts as a UUID. Raises `NotFound` if no host has this name."""
+        """Return ``identity``, which the emulator accepts as a UUID. Raises `NotFound` for an unknown host."""
         # `identity` comes from a URL and must not be used as a path
         if identity not in self.systems:
             raise error.NotFound(f"there is no system {identity}; there are {', '.join(self.systems)}")
         return identity
 
     def name(self, identity: str) -> str:
-        """Return the host's name, which is ``identity``."""
+        """Return ``identity``, the name of the host."""
         return self.uuid(identity)
 
     def get_power_state(self, identity: str) -> str:
-        """Return the host's power state: ``On`` or ``Off``."""
+        """Return the power state ``On`` or ``Off``."""
         return self._hosts.power(self.uuid(identity))
 
     def set_power_state(self, identity: str, state: str) -> None:
@@ -70,19 +70,19 @@ class Systems(AbstractSystemsDriver):  # type: ignore[misc]  # the emulator has 
         write_settings(self._lab, self.uuid(identity), settings)
 
     def get_boot_device(self, identity: str) -> str:
-        """Return the target of the host's boot override; the string ``None`` without an override."""
+        """Return the target of the boot override, or the text ``None``."""
         return self.settings(identity).target
 
     def set_boot_device(self, *_: str) -> NoReturn:
-        """Raise an error. The method is never called, because `lab.bmc.boot` handles boot overrides."""
+        """Raise an error, because `lab.bmc.boot` handles boot overrides."""
         raise error.NotSupportedError("the boot override is set with PATCH on the system")
 
     def get_boot_mode(self, identity: str) -> str:
-        """Return the host's boot mode: ``UEFI`` or ``Legacy``."""
+        """Return the boot mode ``UEFI`` or ``Legacy``."""
         return self.settings(identity).mode
 
     def get_http_boot_uri(self, identity: str) -> str:
-        """Return the URL from which the host boots over UEFI HTTP."""
+        """Return the URL for UEFI HTTP boot."""
         return self.settings(identity).http_uri
 
     def get_nics(self, identity: str) -> list[dict[str, str]]:
@@ -91,11 +91,11 @@ class Systems(AbstractSystemsDriver):  # type: ignore[misc]  # the emulator has 
         return [{"id": mac, "mac": mac}]
 
     def set_boot_image(self, identity: str, device: str, boot_image: Any = None, write_protected: bool = True) -> None:
-        """Do nothing, because `Drives` stores the image of the virtual drive."""
+        """Do nothing, because `Drives` stores the image URL."""
 
 
 class Drives:
-    """Driver for one virtual CD drive per host, which stores the image's URL."""
+    """Driver for one virtual CD drive per host."""
 
     devices = (_DRIVE,)
 
@@ -113,7 +113,7 @@ class Drives:
         return ["CD", "DVD"]
 
     def get_device_image_info(self, identity: str, device: str) -> SimpleNamespace:
-        """Return the URL and state of the image in the host's drive."""
+        """Return URL and state of the image in the drive."""
         media = self._media(identity, device)
         return SimpleNamespace(
             image_name=media.image.rpartition("/")[2],
@@ -135,8 +135,7 @@ class Drives:
     ) -> str:
         """Insert the image at ``image_url`` into the drive.
 
-        ``options`` are whether the image is inserted immediately, and whether it is write-protected. Raises the
-        emulator's errors for an invalid URL and for an occupied drive.
+        Raises the emulator's errors for an invalid URL and for an occupied drive.
         """
         if self._media(identity, device).inserted:
             raise error.Conflict("an image is inserted already: eject it first")

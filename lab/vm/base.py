@@ -29,7 +29,7 @@ PACKAGES = (
     *("linux-image-amd64", "initramfs-tools", "zstd"),
     *("grub2-common", "grub-efi-amd64-bin", "grub-efi-amd64-signed", "shim-signed", "mokutil"),
 )
-#: release and package version of the newest Debian 13 kernel on which Debian's R550 builds. The files come from the
+#: release and package version of the newest Debian 13 kernel with which Debian's R550 builds. The files come from the
 #: archive by SHA-256, because indexes list only current kernels.
 KERNEL, _VERSION = "6.12.94+deb13", "6.12.94-1"
 KERNEL_FILES = {
@@ -50,10 +50,10 @@ _RECIPE = 1
 
 
 def ensure_vm_base(base: Path, *, driver: bool = False) -> Path:
-    """Return the root filesystem for virtual machines on the image ``base``. Build it first if it is missing.
+    """Return the root filesystem for virtual machines on the image ``base``. A missing root filesystem is built.
 
-    With ``driver``, it also has Debian's own NVIDIA driver, compiled on this machine. This requires an image of Debian
-    13; `LabError` is raised for another distribution.
+    With ``driver``, it also has Debian's NVIDIA driver, compiled on this machine. Raises `LabError` for another
+    distribution than Debian 13.
     """
     missing = {name: package for name, package in TOOLS.items() if not Path(name).exists()}
     ensure_programs({name: package for name, package in missing.items() if not shutil.which(name)})
@@ -72,7 +72,6 @@ def ensure_vm_base(base: Path, *, driver: bool = False) -> Path:
 
 
 def _script(root: str, *, driver: bool) -> str:
-    """Return the shell script that installs kernel, boot loader and, with ``driver``, the driver into ``root``."""
     if not driver:
         return sh_file(__file__, "sh/install.sh", root=root, packages=PACKAGES)
     files = tuple(word for pair in KERNEL_FILES.items() for word in pair)
@@ -97,6 +96,5 @@ def _build(base: Path, made: Path, log: Path, *, driver: bool) -> None:
 
 
 def _drop(old: Path) -> None:
-    """Delete ``old``, an image of an earlier recipe, unless it is mounted."""
     if str(old) not in Path("/proc/self/mountinfo").read_text():
         shutil.rmtree(old)

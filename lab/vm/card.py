@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from lab.hardware import T4, Card, display_config
 
-#: layout of the header of QEMU's messages (include/hw/remote/mpqemu-link.h): command, number of data bytes
+#: layout of the header of QEMU's messages: command, number of data bytes (include/hw/remote/mpqemu-link.h)
 _HEADER = struct.Struct("<i4xQ")
 _ACCESS = struct.Struct("<IIi")  # layout of an access to the configuration space: address, value, length
 _MEMORY = struct.Struct("<QQI")  # layout of an access to a register: address, value, length
@@ -24,8 +24,8 @@ _RETURN, _CONFIG_WRITE, _CONFIG_READ, _MEMORY_WRITE, _MEMORY_READ, _RESET = 1, 2
 _ANSWERED = (_CONFIG_READ, _CONFIG_WRITE, _MEMORY_WRITE, _MEMORY_READ, _RESET)
 
 _COMMAND, _BAR0, _LINE = 0x04, 0x10, 0x3C
-#: sizes in bytes of the emulated card's BARs for registers, memory and instances. A real card has 64-bit BARs, which
-#: QEMU's proxy does not support.
+#: sizes in bytes of the card's BARs for registers, memory and instances. QEMU's proxy does not support the 64-bit BARs
+#: of a real card.
 _WINDOWS_BYTES = (16 * 2**20, 64 * 2**20, 32 * 2**20)
 #: address of an unused configuration byte. The value 1 makes the chip's identity readable until power-off.
 _IDENTIFIES = 0xF0
@@ -35,7 +35,7 @@ _IDENTITY = {0x0: 0x1640_00A1, 0xA00: 0x164A_1000}
 
 @dataclass
 class Function:
-    """The PCI function of the emulated card. The guest may write its command, BARs and interrupt line."""
+    """PCI function of the emulated card. The guest may write the command, BARs and interrupt line."""
 
     card: Card = T4
     config: bytearray = field(init=False)
@@ -52,7 +52,7 @@ class Function:
         self.writable[_IDENTIFIES] = 1
 
     def read(self, address: int, length: int) -> int:
-        """Return ``length`` bytes of the configuration space at ``address``, as a number."""
+        """Read ``length`` bytes of the configuration space at ``address``, as a number."""
         return int.from_bytes(self.config[address : address + length], "little")
 
     def write(self, address: int, value: int, length: int) -> None:
@@ -64,8 +64,7 @@ class Function:
     def answer(self, command: int, data: bytes) -> int | None:
         """Return the number in the response to QEMU's message ``command``; ``None`` without a response.
 
-        Every register reads as 0, so that drivers ignore the card. NVIDIA's drivers accept the card once the guest has
-        made the identity of the chip readable.
+        Every register reads as 0, so that drivers ignore the card, until the guest makes the chip's identity readable.
         """
         if command in (_CONFIG_READ, _CONFIG_WRITE):
             address, value, length = _ACCESS.unpack_from(data)
@@ -100,7 +99,7 @@ def _receive(connection: socket.socket, size: int) -> bytes:
 
 
 def main(command: Sequence[str]) -> int:
-    """Run QEMU with the card added to its command line ``command``; return its exit status."""
+    """Run the QEMU command ``command`` with the card added; return the exit status."""
     ours, theirs = socket.socketpair()
     number = theirs.fileno()
     card = ("-device", f"x-pci-proxy-dev,id=card0,fd={number}")

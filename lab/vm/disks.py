@@ -12,11 +12,11 @@ from lab.programs import run
 from lab.vm import qemu
 from lab.vm.system import ROOT_UUID
 
-SIZE_BYTES = 40 * 2**30  #: maximum size in bytes of a virtual machine's disk, whose file is sparse
+SIZE_BYTES = 40 * 2**30  #: maximum size in bytes of a virtual machine's disk, which is a sparse file
 
 
 def make(machine: Machine, options: HostOptions) -> None:
-    """Create the first disk of a host from its mounted root filesystem, and the firmware variables of the host."""
+    """Create a host's first disk from the mounted root filesystem, and the firmware variables."""
     image = machine.directory / "disk.img"
     values = {"root": str(machine.merged), "image": str(image), "size_bytes": str(SIZE_BYTES), "uuid": ROOT_UUID}
     run(["sh", "-euc", sh_file(__file__, "sh/disk.sh", **values)])
@@ -26,7 +26,7 @@ def make(machine: Machine, options: HostOptions) -> None:
 
 
 def save(machine: Machine, name: str) -> None:
-    """Save the disk and firmware variables of a host as ``name``. The host must be off."""
+    """Save disk and firmware variables of a host as ``name``. The host must be off."""
     kept = _kept(machine, name)
     if kept.exists():
         raise LabError(f"lab host {machine.name} has a saved disk {name} already; use another name")
@@ -36,7 +36,7 @@ def save(machine: Machine, name: str) -> None:
 
 
 def restore(machine: Machine, name: str) -> None:
-    """Restore the disk and firmware variables that `save` stored as ``name``. The host must be off."""
+    """Restore disk and firmware variables that `save` stored as ``name``. The host must be off."""
     kept = _kept(machine, name)
     if not kept.exists():
         raise LabError(f"lab host {machine.name} has no saved disk {name}")
@@ -49,5 +49,5 @@ def _kept(machine: Machine, name: str) -> Path:
 
 
 def _layer(machine: Machine, below: Path, kind: str) -> None:
-    """Create an empty qcow2 layer for the host's writes on the read-only file ``below`` in the format ``kind``."""
+    """Create a qcow2 file for the host's writes on the read-only file ``below``, which has the format ``kind``."""
     run(["qemu-img", "create", "-q", "-f", "qcow2", "-F", kind, "-b", below, qemu.disk(machine)])

@@ -31,13 +31,13 @@ _KEPT_FOR_BOOT = 0x3
 
 
 def mok_list(certificate: bytes) -> bytes:
-    """Return the contents of shim's list ``MokList`` with ``certificate`` (DER) as its only entry."""
+    """Return shim's variable ``MokList`` with ``certificate`` (DER) as its only entry."""
     one = _OWNER.bytes_le + certificate
     return _X509.bytes_le + struct.pack("<III", 28 + len(one), 0, len(one)) + one
 
 
 def enrol(variables: Path, certificate: bytes) -> None:
-    """Add ``MokList`` with ``certificate`` (DER) to ``variables``, a machine's file of firmware variables."""
+    """Add ``MokList`` with ``certificate`` (DER) to the file ``variables`` of firmware variables."""
     data = bytearray(variables.read_bytes())
     at, end = _free(bytes(data))
     entry = _entry("MokList", _SHIM, mok_list(certificate))
@@ -60,9 +60,9 @@ def _entry(name: str, vendor: uuid.UUID, value: bytes) -> bytes:
 
 
 def _store(data: bytes) -> tuple[int, int]:
-    """Return the offsets in ``data`` of the first variable and of the store's end.
+    """Raise `LabError` if ``data`` is not a store of firmware variables with Secure Boot.
 
-    Raises `LabError` if ``data`` is not a store of firmware variables with Secure Boot.
+    Returns the offset of the first variable and the offset of the store's end.
     """
     start = _VOLUME_LENGTH.unpack_from(data, 48)[0]
     guid, size, *_ = _STORE.unpack_from(data, start)
@@ -72,7 +72,9 @@ def _store(data: bytes) -> tuple[int, int]:
 
 
 def _walk(data: bytes) -> list[tuple[int, str, int]]:
-    """Return (end, name, state) of every variable in ``data``. The next one starts at ``end``, which is aligned."""
+    """Return (end, name, state) of every variable in ``data``. The next variable starts at ``end``, which is
+    aligned.
+    """
     at, end = _store(data)
     found = []
     while at + _VARIABLE.size <= end and _VARIABLE.unpack_from(data, at)[0] == _START:

@@ -23,8 +23,8 @@ _KVM = Path("/dev/kvm")
 def accelerator(cpuinfo: str, device: bool) -> str:
     """Return QEMU's accelerator: ``kvm`` if KVM can run a virtual machine, else ``tcg``.
 
-    ``cpuinfo`` is the text of /proc/cpuinfo, and ``device`` whether ``/dev/kvm`` is usable. This device alone runs only
-    adapted kernels; others need the CPU flags ``vmx`` or ``svm``.
+    ``cpuinfo``: text of /proc/cpuinfo. ``device``: whether ``/dev/kvm`` is usable, which alone is not sufficient
+    without the CPU flag ``vmx`` or ``svm``.
     """
     flags = re.search(r"^flags\s*:(.*)$", cpuinfo, re.MULTILINE)
     hardware = {"vmx", "svm"} & set(flags[1].split() if flags else ())
@@ -32,12 +32,12 @@ def accelerator(cpuinfo: str, device: bool) -> str:
 
 
 def here() -> str:
-    """Return QEMU's accelerator for this machine: ``kvm`` or ``tcg``."""
+    """Return QEMU's accelerator on this machine: ``kvm`` or ``tcg``."""
     return accelerator(Path("/proc/cpuinfo").read_text(), os.access(_KVM, os.R_OK | os.W_OK))
 
 
 def disk(machine: Machine) -> Path:
-    """Return the path of the file with all writes of the host since its last saved disk."""
+    """Return the path of the file with the host's writes since its last saved disk."""
     return machine.directory / "disk.qcow2"
 
 
@@ -47,7 +47,7 @@ def variables(machine: Machine) -> Path:
 
 
 def command(machine: Machine, accelerate: str) -> list[str]:
-    """Return the QEMU command that runs the host until it powers off, with its console on standard output."""
+    """Return the QEMU command that runs the host until it powers off, with the console on standard output."""
     processor = "host" if accelerate == "kvm" else "max"
     acceleration = "kvm" if accelerate == "kvm" else "tcg,thread=multi"
     return [

@@ -26,8 +26,7 @@ linux /vmlinuz root=UUID={uuid} ro {arguments}
 initrd /initrd.img
 boot
 """
-#: kernel arguments of a virtual machine. Without no_timer_check, an emulated timer may cause a kernel panic on a busy
-#: machine.
+#: kernel arguments of a virtual machine. Without no_timer_check, a slow timer may cause a kernel panic.
 _ARGUMENTS = "console=tty0 console=ttyS0,115200 no_timer_check"
 _DEFAULTS = f'GRUB_DEFAULT=0\nGRUB_TIMEOUT=0\nGRUB_TERMINAL=console\nGRUB_CMDLINE_LINUX="{_ARGUMENTS}"\n'
 #: tmpfiles.d lines that link the emulated hardware to the kernel's own directories
@@ -39,7 +38,7 @@ L /run/hostwright-lab/hardware/proc - - - - /proc/driver
 """
 #: setting for an initramfs with only the needed drivers. An initramfs with all drivers takes ten minutes.
 _INITRAMFS = "MODULES=dep\n"
-#: names of units that configure the network of a virtual machine. Container hosts are configured from outside.
+#: names of units that configure a virtual machine's network. Containers are configured from outside.
 _UNMASKED = ("systemd-networkd.service", "systemd-networkd.socket")
 
 

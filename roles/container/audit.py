@@ -1,4 +1,4 @@
-"""The values of Docker and of the NVIDIA container toolkit that audits compare."""
+"""Values of Docker and of the NVIDIA container toolkit that audits compare."""
 
 from __future__ import annotations
 
@@ -26,9 +26,7 @@ FAMILIES = ("nvidia-*", "libnvidia-*")
 
 
 def audit_values(v: Container, ctx: RoleContext) -> Iterator[AuditValue]:
-    """Yield the values that audits compare: versions of Docker and the toolkit, holds of the toolkit's packages, and
-    Docker's state and settings.
-    """
+    """Yield versions of Docker and the toolkit, holds of the toolkit's packages, and Docker's state and settings."""
     wanted = ctx.section(ContainerSection).toolkit
     yield AuditValue("docker", PackageOf(("docker.io", "docker-ce"), named=True), among=DISTRIBUTION)
     yield AuditValue("docker service", UnitProperty(DOCKER), "active")

@@ -40,7 +40,7 @@ _WORDS = {
 }
 _STATE = Probe(f"{CDI_SH}cdi_refreshed", root=True, shared=True)
 (_UNIT,) = Service(REFRESH).probes()
-#: pattern of links that root may remove. Paths in a host's output are not trusted.
+#: pattern of links that root may remove, because paths in a host's output are not trusted
 _LINK = Pattern(r"/etc/systemd/system/[a-z.-]{1,60}\.wants/nvidia-cdi-refresh\.[a-z]{1,20}")
 _SPECIFICATION = Pattern(r"/[A-Za-z0-9/._-]{1,200}\.(?:yaml|json)")
 _LEFT = Probe(sh_file(__file__, "sh/refresh_left.sh"), shared=True)
@@ -48,10 +48,9 @@ _LEFT = Probe(sh_file(__file__, "sh/refresh_left.sh"), shared=True)
 
 @dataclass(frozen=True, slots=True)
 class RuntimeMode(Resource):
-    """The mode of ``nvidia-container-runtime`` in the toolkit's config.toml is ``mode``. Without an entry, it is
-    ``auto``. Other settings in the file are kept.
+    """``mode`` is the mode of ``nvidia-container-runtime`` in config.toml (``auto`` without an entry).
 
-    Running containers keep their GPUs, because config.toml is read when a container starts.
+    Other settings are kept. Running containers keep their GPUs, because config.toml is read when a container starts.
     """
 
     mode: Mode
@@ -72,15 +71,14 @@ class RuntimeMode(Resource):
 
 @dataclass(frozen=True, slots=True)
 class CdiSpecification(Resource):
-    """The CDI specification that nvidia-cdi-refresh writes matches the host's driver: the libraries in it exist, and
-    its device files have the kernel's major numbers.
+    """The CDI specification of nvidia-cdi-refresh matches the driver: its libraries exist, and device numbers are
+    current.
 
-    The device number of nvidia-uvm may change whenever the module is loaded. With a wrong number, ``cuInit`` returns
-    999 in containers (NVIDIA/nvidia-container-toolkit#1934).
+    With a wrong device number of nvidia-uvm, which may change whenever the module is loaded, ``cuInit`` returns 999 in
+    containers (NVIDIA/nvidia-container-toolkit#1934).
 
-    If nvidia-smi lists no GPU, nvidia-cdi-refresh fails (the toolkit's deployments/systemd, 1.20.0). The cause is then
-    the driver or a GPU, so this state only has a note. Otherwise a failed nvidia-cdi-refresh is restarted, because it
-    would stay failed until the next boot.
+    Without a listed GPU, nvidia-cdi-refresh fails because of the driver or a GPU, so this state only has a note.
+    Otherwise a failed nvidia-cdi-refresh is restarted.
     """
 
     def probes(self) -> tuple[Probe, ...]:
@@ -106,7 +104,7 @@ class CdiSpecification(Resource):
 
 @dataclass(frozen=True, slots=True)
 class Refreshable(Condition):
-    """The condition that nvidia-cdi-refresh can succeed: nvidia-smi lists a GPU.
+    """Condition that nvidia-smi lists a GPU. Only then can nvidia-cdi-refresh succeed.
 
     Without a GPU, systemd restarts the service up to its start limit, and its path unit also fails.
     """
@@ -120,9 +118,9 @@ class Refreshable(Condition):
 
 @dataclass(frozen=True, slots=True)
 class NoRefresh(Resource):
-    """nvidia-cdi-refresh is disabled, and the CDI specification that it wrote is removed.
+    """nvidia-cdi-refresh is disabled, and its CDI specification is removed.
 
-    An operator's own specification is kept. The links that enable its units are removed last, because they show that
+    An operator's own specification is kept. The links that enable the units are removed last, as evidence that
     nvidia-cdi-refresh wrote the specification.
     """
 
@@ -146,8 +144,8 @@ class NoRefresh(Resource):
 
 @dataclass(frozen=True, slots=True)
 class GpusFlagWorks(Resource):
-    """``docker run --gpus`` works with the host's Docker release in the toolkit's mode ``mode``. If not, provisioning
-    is refused.
+    """``docker run --gpus`` works with the host's Docker in the toolkit's mode ``mode``; otherwise the host is
+    refused.
     """
 
     mode: Mode

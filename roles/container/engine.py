@@ -1,6 +1,4 @@
-"""States for Docker with the NVIDIA container toolkit: packages, firewall rules, and the links that containers need to
-keep their GPUs.
-"""
+"""Docker with the NVIDIA container toolkit: packages, firewall rules, and links that keep the GPUs of containers."""
 
 from __future__ import annotations
 
@@ -58,32 +56,32 @@ NAME_SERVERS_SH = sh_file(__file__, "sh/nameservers.sh")
 FIREWALL_SH = sh_file(__file__, "sh/firewall.sh")
 #: probe that prints the name (``nat``, ``filter``) of each firewall table without Docker's rules
 FIREWALL = Probe(f"{FIREWALL_SH}lost_rules", root=True)
-#: firewall table → effect of Docker rules that are missing in the table
+#: firewall table → effect of missing Docker rules in the table
 _WITHOUT = {
     "nat": "containers cannot reach other hosts, and their published ports may not respond",
     "filter": "packets between containers and other networks are dropped, or let through unchecked",
 }
 RESTARTS = "restarts Docker, which ends its containers"
 
-#: probe that prints the revision of Docker's snap. The snap has no access to the driver's libraries
-#: (NVIDIA/nvidia-docker#1034, #1243).
+#: probe that prints the revision of Docker's snap, which cannot access the driver's libraries
+#: (NVIDIA/nvidia-docker#1034, #1243)
 SNAP_DOCKER = Probe("test -e /snap/docker/current && readlink /snap/docker/current", shared=True)
 
 ENGINES = ("docker.io", "docker-ce", "moby-engine")  #: packages with a Docker daemon, of which a host can have only one
 
 PROGRAM = "docker-cli"  #: package that contains the command ``docker`` since Debian 13
 
-#: package whose command ``docker`` runs podman. Podman ignores ``--gpus`` (podman-container-tools/podman#19330).
+#: package with a command ``docker`` that runs podman. Podman ignores ``--gpus`` (podman-container-tools/podman#19330).
 SHIM = "podman-docker"
 
-#: shell command that validates a daemon.json. The command succeeds without a check with dockerd before 23.
+#: shell command that validates a daemon.json. With dockerd before 23, it succeeds without a check.
 VALIDATE = "{ ! dockerd --help | grep -q -e --validate || dockerd --validate --config-file=%s; }"
 
 
 def daemon_settings(default_runtime: bool, cgroup_driver: str, *, cdi: bool = False) -> str:
-    """Return the settings that the role requires in Docker's daemon.json, as JSON.
+    """Return the role's settings for Docker's daemon.json, as JSON.
 
-    With ``cdi``, the settings include the one that Docker 25 to 28.1 needs to read CDI specifications.
+    With ``cdi``, CDI specifications are enabled for Docker 25 to 28.1.
     """
     settings: dict[str, Any] = {"runtimes": {"nvidia": {"args": [], "path": "nvidia-container-runtime"}}}
     if default_runtime:
@@ -96,21 +94,19 @@ def daemon_settings(default_runtime: bool, cgroup_driver: str, *, cdi: bool = Fa
 
 
 def former_names_gone(keep: str) -> Iterator[Resource]:
-    """Yield the states that remove the toolkit's former packages and apt sources. ``keep`` is the path of the toolkit's
-    current apt source list.
+    """Yield states that remove the toolkit's former packages and apt sources, except the source list ``keep``.
 
-    The packages are not purged: a purge of nvidia-docker2 would delete daemon.json.
+    The packages are not purged, because a purge of nvidia-docker2 would delete daemon.json.
     """
     yield DebsAbsent(OLD_PACKAGES, "nvidia-container-toolkit replaces them", purge=False)
     yield SourcesDisabled(OLD_SOURCES, "the toolkit has one source", keep=keep)
 
 
 def links_at_boot(unit: str) -> Iterator[Resource]:
-    """Yield the states for a systemd unit with the content ``unit``, which creates the ``DeviceLinks`` at boot before
-    Docker starts.
+    """Yield states for the systemd unit ``unit`` that creates ``DeviceLinks`` at boot before Docker starts.
 
-    A link enables the unit, because ``systemctl enable`` would reload systemd. A reload takes GPUs from containers that
-    have no device links.
+    A link enables the unit, because ``systemctl enable`` would reload systemd. A reload takes GPUs from containers
+    without device links.
     """
     path = f"/etc/systemd/system/{LINKS_UNIT}"
     yield File(path, unit)
@@ -119,7 +115,7 @@ def links_at_boot(unit: str) -> Iterator[Resource]:
 
 @dataclass(frozen=True, slots=True)
 class ProgramApart(Condition):
-    """The condition that the command ``docker`` is in the separate package docker-cli, as in Debian 13 and later."""
+    """Condition that the command ``docker`` is in the separate package docker-cli, as in Debian 13 and later."""
 
     def probes(self) -> tuple[Probe, ...]:
         return HOST_PROBES
@@ -131,14 +127,14 @@ class ProgramApart(Condition):
 
 @dataclass(frozen=True, slots=True)
 class DockerEngine(Resource):
-    """Docker is installed from ``packages``, of which the first contains the daemon. If the host has a different
-    Docker, provisioning is refused.
+    """Docker is installed from ``packages``, beginning with the daemon's package. A host with another Docker is
+    refused.
 
     A provisioning tool must not replace the engine of running containers.
     """
 
     packages: tuple[str, ...]
-    #: mirror that has the packages; ``None``: the host's apt sources have the packages
+    #: mirror with the packages; ``None``: the host's apt sources
     mirror: PackageMirror | None = field(default=None, repr=False, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -175,11 +171,10 @@ class DockerEngine(Resource):
 
     @property
     def _debs(self) -> Debs:
-        """The state of ``packages``. All are held if the stack sets the version of one."""
         return Debs(self.packages, hold=any("=" in word for word in self.packages), mirror=self.mirror)
 
     def packages_for(self, _facts: Facts | None, /) -> tuple[str, ...]:
-        """Return ``packages``, or nothing if they come from Docker's own repository."""
+        """Return ``packages``; empty if the packages come from Docker's own repository."""
         return () if self.packages[0].startswith("docker-ce") else self.packages
 
     def from_mirror(self, mirror: PackageMirror, /) -> DockerEngine:
@@ -190,9 +185,7 @@ class DockerEngine(Resource):
         return tuple(replace(software, supplier=supplier) for software in Debs(self.packages).software(facts))
 
     def removal(self) -> tuple[Resource, ...]:
-        """Return the states that remove Docker's packages, then the data directories if they are empty, and the group
-        ``docker``.
-        """
+        """Return states that remove Docker's packages, empty data directories, and the group ``docker``."""
         names = tuple(word.partition("=")[0] for word in self.packages)
         gone = EngineGone(names[:1])
         return (
@@ -210,10 +203,10 @@ def _refused(sentence: str, *, have: str, want: str) -> Refusal:
 
 @dataclass(frozen=True, slots=True)
 class FirewallRules(Resource):
-    """The host's firewall contains the rules that Docker sets, if Docker uses iptables.
+    """The host's firewall contains Docker's rules, if Docker uses iptables.
 
-    Docker sets its rules only at its start (moby/moby#12294), so missing rules need a restart. If a restart would end
-    containers, only this change is refused, unless ``force`` is set.
+    Docker sets its rules only at its start (moby/moby#12294), so missing rules need a restart. A restart that would end
+    containers is refused, unless ``force`` is set.
     """
 
     force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether a restart of Docker may end running containers
@@ -245,7 +238,7 @@ class FirewallRules(Resource):
 
 
 def without(lost: str) -> tuple[str, ...]:
-    """Return the effect of missing firewall rules for each table in ``lost``, the output of ``FIREWALL``.
+    """Return the effects of missing firewall rules. ``lost``: output of ``FIREWALL``, with one table per line.
 
     >>> without("nat\\n")
     ('none in nat: containers cannot reach other hosts, and their published ports may not respond',)

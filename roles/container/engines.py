@@ -1,6 +1,4 @@
-"""The CDI support of container engines, by release (``ENGINE_ROWS``). Refusals, findings and texts are derived from
-these rows.
-"""
+"""CDI support of container engines by release (``ENGINE_ROWS``), from which refusals and findings are derived."""
 
 from __future__ import annotations
 
@@ -15,8 +13,7 @@ _NUMBERS = Pattern(r"(?:[0-9]{1,9}:)?([0-9]{1,9}(?:\.[0-9]{1,9}){0,4}).*")
 
 @dataclass(frozen=True, slots=True)
 class CdiRow:
-    """A container engine: its packages, its first release with CDI, and its first release that reads CDI specifications
-    of version 0.7.0.
+    """Container engine: packages, first release with CDI, and first release that reads CDI specifications 0.7.0.
 
     NVIDIA's container toolkit writes specifications of version 0.7.0 since its release 1.19.1.
     """
@@ -53,8 +50,7 @@ GPUS_SOURCE = "moby#50228; container toolkit cmd/nvidia-container-runtime-hook/h
 #: toolkit modes in which the toolkit's hook refuses ``--gpus`` (hook_config.go: assertModeIsLegacy)
 ONLY_CDI = ("cdi", "jit-cdi")
 
-#: (ID, VERSION_ID) of a distribution → version of the distribution's Docker package. Ubuntu changes the version with
-#: updates.
+#: (ID, VERSION_ID) of a distribution → version of its Docker package. Ubuntu changes the version with updates.
 DOCKER_OF = {
     ("debian", "11"): "20.10.5",
     ("debian", "12"): "20.10.24",
@@ -63,7 +59,7 @@ DOCKER_OF = {
 
 
 def numbers(version: str) -> Numbers:
-    """Return the numbers at the start of a version, without epoch and Debian's revision; empty without numbers.
+    """Return the numbers at the start of a version, without epoch and Debian revision; empty without numbers.
 
     >>> numbers("5:29.7.2-1~debian.12~bookworm"), numbers("20.10.24+dfsg1-1+deb12u1"), numbers("unknown")
     ((29, 7, 2), (20, 10, 24), ())
@@ -82,16 +78,14 @@ def dotted(parts: Numbers) -> str:
 
 
 def loses_gpus_flag(mode: str | None, docker: str) -> bool:
-    """Return whether ``docker run --gpus`` fails with the Docker version ``docker`` in the toolkit's mode ``mode``;
-    ``False`` if unknown.
+    """Return whether ``docker run --gpus`` fails with Docker ``docker`` in toolkit mode ``mode``; ``False`` if
+    unknown.
     """
     return mode in ONLY_CDI and () < numbers(docker) < GPUS_BY_CDI
 
 
 def gpus_flag_sentence(mode: str, docker: str) -> str:
-    """Return the text of the refusal if ``--gpus`` fails with the Docker version ``docker`` in the toolkit's mode
-    ``mode``.
-    """
+    """Return the refusal for Docker ``docker`` and toolkit mode ``mode``, with which ``--gpus`` fails."""
     return (
         f"Docker {docker} runs `docker run --gpus` only through the container toolkit's hook, which refuses the mode"
         f" {mode}; set container.toolkit.mode to auto, or install Docker {dotted(GPUS_BY_CDI)} or newer"

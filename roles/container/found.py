@@ -1,4 +1,4 @@
-"""Finds a host's container engine and NVIDIA container toolkit, from any source of installation."""
+"""Search for a host's container engine and NVIDIA container toolkit, from any source of installation."""
 
 from __future__ import annotations
 
@@ -43,9 +43,6 @@ def _adopted(host: OnHost, section: ContainerSection) -> Adopted:
 
 
 def _docker(host: OnHost, section: ContainerSection, engine: str) -> Mapping[str, Any]:
-    """Return the entries of a stack's section in which the host's Docker package ``engine`` differs: package, further
-    packages, and versions.
-    """
     theirs = section.docker_ce.packages if engine == "docker-ce" and section.docker_ce else (engine,)
     there = [name for name in theirs if name in host.debs]
     pins = section.docker_versions
@@ -58,7 +55,6 @@ def _docker(host: OnHost, section: ContainerSection, engine: str) -> Mapping[str
 
 
 def _toolkit(host: OnHost, wanted: ContainerToolkit) -> Mapping[str, Any]:
-    """Return the entries of the stack's toolkit ``wanted`` in which the host's toolkit differs."""
     mode = host.first("mode") or "auto"
     there = {
         "version": host.debs[_TOOLKIT],

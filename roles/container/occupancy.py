@@ -1,4 +1,4 @@
-"""Finds Docker's containers that a reboot ends, with or without a GPU. The role ``driver`` finds the users of GPUs."""
+"""Docker's containers that a reboot ends, with or without a GPU. The role ``driver`` finds users of GPUs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""States that remove Docker's data directories after its packages, if the directories have no data of users."""
+"""Removal of Docker's data directories after its packages, if the directories have no data of users."""
 
 from __future__ import annotations
 
@@ -56,24 +56,22 @@ _TREES = ("/opt/containerd", f"{CONTAINERD_DATA}/opt", "/etc/cni")
 
 
 def there_before(facts: Facts, *packages: str) -> bool:
-    """Return whether one of these packages was installed before Hostwright's first change to the host; true if unknown.
+    """Return whether one of ``packages`` was installed before Hostwright's first change; true if unknown.
 
-    Reads the answer to ``PACKAGES_BEFORE``.
+    Requires the probe ``PACKAGES_BEFORE``.
     """
     before = packages_before(facts)
     return before is None or any((row := before.get(name)) and row.present for name in packages)
 
 
 def there_now(facts: Facts, *packages: str) -> bool:
-    """Return whether one of these packages is installed. Reads the answer to ``DPKG``."""
+    """Return whether one of ``packages`` is installed. Requires the probe ``DPKG``."""
     return any((row := dpkg_table(facts).get(name)) and row.present for name in packages)
 
 
 @dataclass(frozen=True, slots=True)
 class DataSpared(Resource):
-    """A later purge of the Docker package ``engine`` keeps ``/var/lib/docker``. If Hostwright did not install Docker,
-    nothing changes.
-    """
+    """A later purge of the Docker package ``engine`` keeps ``/var/lib/docker``, if Hostwright installed Docker."""
 
     engine: str
 
@@ -96,7 +94,7 @@ class DataSpared(Resource):
 
 @dataclass(frozen=True, slots=True)
 class EngineGone(Condition):
-    """The condition that ``packages`` are not installed, and were not installed before Hostwright's first change."""
+    """Condition that ``packages`` are not installed, and were not installed before Hostwright's first change."""
 
     packages: tuple[str, ...]
 
@@ -109,8 +107,7 @@ class EngineGone(Condition):
 
 @dataclass(frozen=True, slots=True)
 class EmptyDataGone(Resource):
-    """The data directory ``directory`` of a container daemon is removed if it has no user data, with the daemon's own
-    files.
+    """A container daemon's data directory ``directory`` is removed if it has no user data.
 
     A directory with an image, container or volume is kept, and so is a link or mount point. The daemon creates the file
     ``key`` and the empty directories ``trees`` at its start.
@@ -133,7 +130,6 @@ class EmptyDataGone(Resource):
 
     @property
     def _data(self) -> str:
-        """The shell code that the scripts of probe and step have in common."""
         return sh_file(
             __file__,
             "sh/data.sh",
@@ -149,12 +145,10 @@ class EmptyDataGone(Resource):
 
 
 def docker_data() -> EmptyDataGone:
-    """Return the state that removes Docker's data directory without user data, and its key."""
+    """Return the state that removes Docker's data directory and key, if the directory has no user data."""
     return EmptyDataGone(DOCKER_DATA, key=_KEY)
 
 
 def containerd_data() -> EmptyDataGone:
-    """Return the state that removes containerd's data directory without user data, and its empty directories for
-    plugins.
-    """
+    """Return the state that removes containerd's data directory, if it has no user data."""
     return EmptyDataGone(CONTAINERD_DATA, trees=_TREES)

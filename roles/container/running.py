@@ -1,4 +1,4 @@
-"""Finds running containers, which end when Docker stops or the host reboots, with or without a GPU."""
+"""Running containers, which end when Docker stops or the host reboots, with or without a GPU."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ LOCAL_API = "curl -q -s -f -m 3 --noproxy '*' --unix-socket /var/run/docker.sock
 
 
 class ContainersPass(Pass):
-    """A fast check whether any container runs. Each running container has a process of its container engine.
+    """Fast check for processes of container engines. Each running container has such a process.
 
-    The process is containerd's shim (before Docker 18.09 Docker's own) or podman's conmon. If no such process exists,
-    the other probes for containers need not run.
+    The process is containerd's shim (before Docker 18.09 Docker's own) or podman's conmon. Without such a process, the
+    other probes for containers need not run.
     """
 
     fails_with = 2
 
     def script(self, asked: Sequence[str]) -> str:  # noqa: ARG002 - the same for all
-        """Return the command that searches for these processes. Its standard input contains a process name, to test
-        that ``grep`` works.
+        """Return the command that searches for processes of container engines.
+
+        Standard input contains a process name, to test that ``grep`` works.
         """
         return "grep -lsE '^(containerd-shim|docker-containe|conmon)' /proc/[0-9]*/comm - <<'END'\nconmon\nEND"
 
@@ -33,8 +34,9 @@ class ContainersPass(Pass):
         return "/comm"
 
     def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:
-        """Return the result that no container runs. Raises ``ValueError`` if ``text`` lists a process, or is
-        unexpected.
+        """Return the results of probes on a host without running containers.
+
+        Raises ``ValueError`` if ``text`` lists a process, or is unexpected.
         """
         if text != "(standard input)\n":
             raise ValueError("grep printed unexpected output")
@@ -45,7 +47,7 @@ class ContainersPass(Pass):
 _OF_CONTAINERS = PassPart(ContainersPass(), ("running",), lambda _: Answer(0, ""))
 
 #: probe that prints the settings ``spared`` and ``boots``, and one line per running container. The line ``unlisted``
-#: means that Docker did not answer in time.
+#: means that Docker did not respond in time.
 CONTAINERS = Probe(
     f"all=$({LOCAL_API}/containers/json)"
     ' && [ "$all" = "[]" ] && exit 0\n'
@@ -69,17 +71,15 @@ CHILDREN = Probe(
     cap_bytes=256 * 1024,
     part=_OF_CONTAINERS,
 )
-#: description of containers whose users are unknown, and which do not count as idle
+#: description of containers with unknown users, which do not count as idle
 UNLISTED = "containers that Docker did not name in time"
 _CONTAINER = Pattern(r"([0-9]{1,10}) ([0-9a-f]{12})[0-9a-f]{52} /(\S+)(?: ([a-z-]*))?")
-#: restart policies of containers that Docker starts again at Docker's own start (moby/moby#47846)
+#: restart policies of containers that Docker starts again at its own start (moby/moby#47846)
 _COMES_BACK = {"always", "unless-stopped"}
 
 
 def ended_by_reboot(facts: Facts) -> tuple[tuple[str, str], ...]:
-    """Return the running containers, each with a text about its restart after a reboot (empty if nothing restarts
-    it).
-    """
+    """Return running containers, each with the mechanism of its restart after a reboot (empty: no restart)."""
     lines = facts[CONTAINERS].text.splitlines()
     again = "Docker starts it again (restart policy %s)"
     boots = "boots" in lines
@@ -90,38 +90,33 @@ def ended_by_reboot(facts: Facts) -> tuple[tuple[str, str], ...]:
 
 
 def named_by_docker(facts: Facts) -> dict[str, str]:
-    """Return a mapping from containers' descriptions in the role ``driver`` to descriptions with the containers'
-    names.
-    """
+    """Return a container's description in the role ``driver`` → description with the container's name."""
     rows = (_CONTAINER.fullmatch(line) for line in facts[CONTAINERS].text.splitlines())
     return {_on_gpu(row): _named(row) for row in rows if row}
 
 
 def first_process(name: str) -> str:
-    """Return the process ID in the description ``name`` of a container."""
+    """Return the process ID in a container's description ``name``."""
     return name.partition("(pid ")[2].partition(")")[0]
 
 
 def technical_name(name: str) -> str:
-    """Return the start of a container's description ``name``, which all its descriptions have:
-    ``container 9cd078cb21bc``.
-    """
+    """Return the common start ``container 9cd078cb21bc`` of a container's descriptions."""
     return " ".join(name.split(" ", 2)[:2])
 
 
 def children_of(facts: Facts) -> dict[str, int]:
-    """Return the number of child processes of each container, by the ID of the container's first process."""
+    """Return process ID of a container's first process → number of child processes."""
     rows = (line.split() for line in facts[CHILDREN].text.splitlines())
     return {row[1]: whole(row[2]) or 0 for row in rows if len(row) == 3 and row[0] == "children"}
 
 
 def processes(number: int) -> str:
-    """Return the number of processes with its noun, such as ``2 processes``."""
+    """Return a number of processes as text, such as ``2 processes``."""
     return f"{number} process{'es' if number > 1 else ''}"
 
 
 def _named(row: Match) -> str:
-    """Return a container's description as in the role ``driver``, followed by the container's name."""
     return f"{_on_gpu(row)} {row[3]}"
 
 
@@ -131,8 +126,7 @@ def _on_gpu(row: Match) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DockerRuns(Condition):
-    """The condition that Docker runs, whose containers end when it stops. The method ``users`` returns these
-    containers.
+    """Condition that Docker runs. ``users`` returns the containers that end when Docker stops.
 
     With ``restarts``, Docker is only restarted. A restart ends no container if ``live-restore`` is set and Docker's
     version stays the same (docker/compose#5865, moby/moby#33688).

@@ -1,4 +1,4 @@
-"""The section of a stack for Docker and NVIDIA's container toolkit."""
+"""Stack section for Docker and NVIDIA's container toolkit."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import ClassVar, Literal
 from hostwright.roles import AptRepository, DebianVersion, Name, Section, Share, Stack, StackPart, taken
 from hostwright.standard.roles.container.engines import ONLY_CDI, numbers
 
-#: first toolkit release with JIT-CDI and the units nvidia-cdi-refresh (the toolkit's release notes)
+#: first toolkit release with JIT-CDI and the units nvidia-cdi-refresh (release notes)
 CDI_SINCE = (1, 18)
 
 Mode = Literal["auto", "legacy", "jit-cdi", "cdi"]
 
 
 class DockerCe(StackPart):
-    """The packages from Docker's own repository, for ``container.docker: docker-ce`` in a stack."""
+    """Packages of Docker's own repository, for ``container.docker: docker-ce`` in a stack."""
 
     packages: tuple[Name, ...]
     repository: AptRepository
 
 
 class ContainerToolkit(StackPart):
-    """NVIDIA's container toolkit, whose packages all have the same version.
+    """NVIDIA's container toolkit, with one version for all packages.
 
-    ``mode`` is ``nvidia-container-runtime.mode`` in config.toml, which determines how ``--runtime nvidia`` gives GPUs
-    to containers. Without ``mode``, config.toml is not changed.
+    ``mode`` is ``nvidia-container-runtime.mode`` in config.toml, by which ``--runtime nvidia`` gives GPUs to
+    containers. Without ``mode``, config.toml is not changed.
     """
 
     version: DebianVersion
@@ -35,17 +35,17 @@ class ContainerToolkit(StackPart):
 
     @property
     def writes_cdi(self) -> bool:
-        """Whether this version of the toolkit has systemd units that write a CDI specification of the host's GPUs."""
+        """Whether the toolkit has systemd units that write a CDI specification of the host's GPUs."""
         return numbers(self.version) >= CDI_SINCE
 
     @property
     def gives_cdi(self) -> bool:
-        """Whether Docker should offer the devices of the toolkit's CDI specification: ``nvidia.com/gpu=all``."""
+        """Whether Docker offers the devices of the CDI specification (``nvidia.com/gpu=all``)."""
         return self.writes_cdi and self.mode in {"auto", *ONLY_CDI}
 
 
 class ContainerSection(Section):
-    """The section ``container`` of a stack: Docker and NVIDIA's container toolkit."""
+    """Stack section ``container`` for Docker and NVIDIA's container toolkit."""
 
     vendor: ClassVar = "NVIDIA"
 
@@ -60,20 +60,20 @@ class ContainerSection(Section):
 
     @property
     def exact_docker_packages(self) -> tuple[str, ...]:
-        """The names of Docker's packages, as ``name=version`` if the stack sets the package's version."""
+        """Names of Docker's packages, as ``name=version`` if the stack sets a version."""
         exact = self.docker_versions
         return tuple(f"{name}={exact[name]}" if name in exact else name for name in self.docker_packages)
 
     @property
     def spare(self) -> tuple[str, ...]:
-        """The section's entries that the stack does not use: ``docker_ce`` if it has the distribution's Docker."""
+        """Unused entries of the section: ``docker_ce`` with the distribution's Docker."""
         return () if self.docker == "docker-ce" else ("docker_ce",)
 
     def versions(self) -> Mapping[str, str]:
-        """Return the versions of the NVIDIA container toolkit, and of Docker if the stack sets one."""
+        """Return the versions of the NVIDIA container toolkit, and of Docker if the stack sets it."""
         docker = self.docker_versions.get(self.docker_packages[0])
         return {"container-toolkit": self.toolkit.version, **({"docker": docker} if docker else {})}
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
-        """Return the disk space that the packages and apt's downloads need, without images."""
+        """Return the disk space for packages and apt's downloads, without images."""
         return taken("Docker", "/lib/systemd/system/docker.service", {"/usr": 2, "/var/cache/apt": 1})

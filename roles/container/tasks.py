@@ -1,4 +1,4 @@
-"""The tasks ``images.…``. Each task imports its implementation when it runs."""
+"""Tasks ``images.…``. Each imports its implementation when it runs."""
 
 from __future__ import annotations
 

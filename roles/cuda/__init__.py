@@ -28,7 +28,7 @@ from hostwright.standard.roles.cuda.compilers import HostCompiler
 from hostwright.standard.roles.cuda.rules import newest_gcc
 from hostwright.standard.roles.cuda.section import CudaRelease, CudaSection
 
-#: pattern of driver packages in apt's simulation. Such packages would overwrite the driver from NVIDIA's ``.run`` file.
+#: pattern of driver packages in apt's simulation, which would overwrite the driver from NVIDIA's ``.run`` file
 DRIVER = "^(nvidia-|cuda-drivers|libcuda1|libnvidia-([^c]|c[^o]|co[^n])|xserver-xorg-video-nvidia)"
 NETWORK = "developer.download.nvidia.com/compute/cuda/repos"
 FORMER = "/usr/share/keyrings/cuda-repo-"  #: prefix of keyring paths in apt's source lists for other CUDA toolkits
@@ -38,7 +38,7 @@ FOREIGN = "only one source of CUDA: its key was changed in 2022, and apt would p
 
 @dataclass(frozen=True, slots=True)
 class Cuda:
-    """Variables of the role ``cuda``; versions, packages and repository come from the stack."""
+    """Variables of the role ``cuda``. Versions, packages and repository come from the stack."""
 
     #: true: keep the local repository in /var (2.5 GB); false: delete the repository after the toolkit's installation
     keep_repository: bool = True
@@ -88,7 +88,6 @@ def _packages(toolkit: CudaRelease) -> tuple[Resource, ...]:
 
 
 def _source(toolkit: CudaRelease, v: Cuda, stack: Stack) -> Iterator[Resource]:
-    """Yield the apt source of a toolkit's packages: the repository at a URL, or in a ``.deb`` with its key."""
     if toolkit.network:
         yield from signed_repository(toolkit.network, stack)
     if local := toolkit.repository:

@@ -1,4 +1,4 @@
-"""Compilers of the host for nvcc. Each CUDA toolkit rejects gcc newer than some version."""
+"""Host compilers for nvcc. Each CUDA toolkit rejects gcc newer than some version."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hostwright.resources import Facts, Probe, Resource
 from hostwright.roles import sh_file, whole
 
-#: advice for a host with an older g++, depending on whether g++ is installed
+#: advice for a host with an older g++, by whether g++ is installed
 _OLDER = {
     "installed": "{0} is installed here; for nvcc to use it, set `compiler: {0}` in the stack's `cuda`, or make it "
     "the host's default (update-alternatives --set g++ /usr/bin/{0}, and gcc alike)",
@@ -20,7 +20,7 @@ REFUSED = 80  #: exit status for a host compiler that nvcc rejects (our choice)
 
 
 def compile_script(toolkit: str, compiler: str) -> str:
-    """Return a script that compiles and runs a CUDA program, which prints the version of the toolkit's headers.
+    """Return a script that compiles and runs a CUDA program, and prints the version of the toolkit's headers.
 
     ``compiler``: path of nvcc's host compiler; empty: nvcc's own choice.
     """

@@ -1,4 +1,4 @@
-"""Finder of CUDA toolkits on a host, whether or not Hostwright installed them."""
+"""CUDA toolkits found on a host, whether or not Hostwright installed them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _values(host: OnHost) -> FoundValues:
 
 
 def toolkits(host: OnHost) -> Iterator[tuple[str, str, bool]]:
-    """Yield, for each toolkit on the host, its directory, its version, and whether it came from packages."""
+    """Yield directory, version and presence of packages for each toolkit on the host."""
     for place, *cells in host.all("toolkit"):
         named = _PLACE.fullmatch(place)
         found = _NUMBER.search(cells[0]) if cells else None
@@ -28,7 +28,6 @@ def toolkits(host: OnHost) -> Iterator[tuple[str, str, bool]]:
 
 
 def _packaged(host: OnHost, of: str) -> bool:
-    """Return whether a package of the toolkit series ``of`` is installed: toolkit, nvcc, runtime, or Debian's."""
     dashed = of.replace(".", "-")
     names = (f"cuda-toolkit-{dashed}", f"cuda-nvcc-{dashed}", f"cuda-cudart-{dashed}", "nvidia-cuda-toolkit")
     return any(named_like(name, names) for name in host.debs)
@@ -53,9 +52,6 @@ def _has(host: OnHost, toolkit: CudaRelease) -> bool:
 
 
 def _components(host: OnHost, toolkit: CudaRelease) -> dict[str, Any]:
-    """Return ``components`` for a stack file: the toolkit's packages whose versions on the host differ from the
-    stack's.
-    """
     there = {name: host.debs.get(name) for name in toolkit.components}
     differing = {name: there[name] for name, version in toolkit.components.items() if there[name] != version}
     return {"components": differing} if differing else {}

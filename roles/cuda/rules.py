@@ -51,8 +51,7 @@ GCC_BY_SERIES = {
 #: toolkit release → newest gcc that nvcc accepts, where the toolkit series has another limit
 _GCC_OF_ONE = {"11.4.0": 10}
 
-#: compute capability → first toolkit series that compiles for the capability. Capabilities that all listed series
-#: support are omitted.
+#: compute capability → first toolkit series that compiles for it. Capabilities of all listed series are omitted.
 TOOLKIT_FOR = {
     (8, 9): "11.8",
     (9, 0): "11.8",
@@ -61,7 +60,7 @@ TOOLKIT_FOR = {
     (12, 0): "12.8",
     (12, 1): "12.9",
 }
-#: GPU architecture → last toolkit series that compiles for the architecture
+#: GPU architecture → last toolkit series that compiles for it
 LAST_TOOLKIT = {
     Architecture.KEPLER: "11.8",
     Architecture.MAXWELL: "12.9",
@@ -133,8 +132,6 @@ def those_beside_it_have_code(cuda_section: CudaSection, gpus: tuple[tuple[int, 
 
 
 def _nearest_with_code(cuda: str, gpus: tuple[tuple[int, int], ...]) -> str:
-    """Return the toolkit release nearest to ``cuda`` with code for every GPU; empty if none has it."""
-
     def steps(release: str) -> tuple[int, ...]:
         pairs = zip(version(release).release, version(cuda).release, strict=False)
         return tuple(abs(one - two) for one, two in pairs)

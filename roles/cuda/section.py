@@ -1,4 +1,4 @@
-"""The stack section of the CUDA toolkit."""
+"""Stack section of the CUDA toolkit."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from hostwright.roles import (
 
 
 class LocalRepository(StackPart):
-    """CUDA's repository in a ``.deb``, which unpacks the repository and its ``key`` to ``directory``.
+    """CUDA's repository in a ``.deb``, with its ``key``, in the directory ``directory``.
 
-    ``pin``: name of the artifact that is installed as ``pin_file``, a file of apt preferences.
+    ``pin``: name of the artifact for ``pin_file``, a file of apt preferences.
     """
 
     package: Name
@@ -47,7 +47,7 @@ class LocalRepository(StackPart):
 
 
 class CudaRelease(StackPart):
-    """A release of the CUDA toolkit. ``components``: its packages, with exact versions. ``nvcc``: version of nvcc.
+    """Release of the CUDA toolkit. ``components``: packages with exact versions. ``nvcc``: version of nvcc.
 
     The packages come from ``repository``, a ``.deb`` with a repository, or from ``network``, the vendor's repository at
     a URL. ``compiler``: package of a compiler for nvcc if the host's gcc is too new, such as ``g++-10``.
@@ -78,7 +78,7 @@ class CudaRelease(StackPart):
 
     @property
     def directory(self) -> str:
-        """Directory to which the package ``repository`` unpacks; empty if the packages come from ``network``."""
+        """Directory of the unpacked ``repository``; empty if the packages come from ``network``."""
         return self.repository.directory if self.repository else ""
 
     @property
@@ -93,7 +93,7 @@ class CudaRelease(StackPart):
 
     @property
     def host_compiler(self) -> str:
-        """Path of the compiler in the package ``compiler``; empty if nvcc accepts the host's own compiler."""
+        """Path of the compiler in the package ``compiler``; empty for the host's own compiler."""
         return f"/usr/bin/{self.compiler}" if self.compiler else ""
 
     @property
@@ -101,15 +101,15 @@ class CudaRelease(StackPart):
         return {self.package: self.package_version, **self.components}
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
-        """Return the disk space that the toolkit needs, with its repository or apt's cache."""
+        """Return the disk space for the toolkit, with its repository or apt's cache."""
         packages = {CACHE: 14, self.directory: 14} if self.directory else {"/var/cache/apt": 14}
         return taken("CUDA", f"{self.prefix}/bin/nvcc", {**packages, self.prefix: 25, "/usr/local": 0})
 
 
 class CudaSection(CudaRelease, Section):
-    """The toolkit at ``/usr/local/cuda``, and additional toolkits by name (``beside``).
+    """Toolkit at ``/usr/local/cuda``, and additional toolkits by name (``beside``).
 
-    A stack that extends another stack with a different release must set the other release's packages to null in
+    A stack that extends another stack with a different release must set the packages of the other release to null in
     ``components``.
     """
 
@@ -128,17 +128,19 @@ class CudaSection(CudaRelease, Section):
 
     @property
     def toolkits(self) -> tuple[CudaRelease, ...]:
-        """All toolkits; the first is the one at ``/usr/local/cuda``."""
+        """All toolkits, beginning with the toolkit at ``/usr/local/cuda``."""
         return (self, *self.beside.values())
 
     @property
     def runtime(self) -> str:
-        """File name by which programs load the CUDA runtime. Since CUDA 11, releases of one major version share it."""
+        """File name by which programs load the CUDA runtime, equal for all releases of one major version since CUDA
+        11.
+        """
         major = self.version.partition(".")[0]
         return f"libcudart.so.{'11.0' if major == '11' else major}"
 
     def versions(self) -> Mapping[str, str]:
-        """Return the versions of the toolkit, of nvcc, and of the additional toolkits, by name."""
+        """Return the versions of the toolkit, nvcc and the additional toolkits, by name."""
         beside = {f"cuda {one.series}": one.version for one in self.beside.values()}
         return {"cuda": self.version, "nvcc": self.nvcc, **beside}
 

@@ -1,4 +1,4 @@
-"""Python environments whose wheels contain CUDA libraries, and the drivers and GPUs that these wheels support."""
+"""Python environments with CUDA libraries in wheels, and the drivers and GPUs that these wheels support."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from hostwright.standard.roles.driver.chips import chips
 #: CUDA series → oldest driver that compiles PTX of the series (CUDA release notes)
 PTX_FLOORS = {"11.8": "520.61.05", "12.2": "535.54.03", "12.3": "545.23.06", "12.5": "555.42.02"}
 
-#: shell command that runs a program with a login shell's LD_LIBRARY_PATH. The two fields are an interpreter and the
-#: program's text.
+#: shell command that runs a program with a login shell's LD_LIBRARY_PATH. Fields: interpreter, and text of the program.
 LOGIN_SHELL = 'env -i HOME="$HOME" USER="$(id -un)" TERM=dumb /bin/bash -l -c \'exec "$@"\' bash %s -c %s'
-#: Python code that sets ``opened`` to the libraries that the program has open
+#: Python code that sets ``opened`` to the open libraries of the program
 OPENED = """
 import os, sys
 with open("/proc/self/maps") as maps:
@@ -34,9 +33,9 @@ _VERSIONED = {"cuda-toolkit", "nvidia-cuda-runtime", "nvidia-cuda-nvrtc", "nvidi
 
 @dataclass(frozen=True, slots=True)
 class Codes:
-    """GPU code in a wheel: the compute capabilities with compiled code, and the capability of its PTX.
+    """GPU code in a wheel: compute capabilities with compiled code, and capability of the PTX.
 
-    ``newest`` is the newest capability on which the PTX was found to work.
+    ``newest``: newest capability on which the PTX was found to work.
     """
 
     compiled: tuple[tuple[int, int], ...]
@@ -44,7 +43,9 @@ class Codes:
     newest: tuple[int, int] | None = None
 
     def compiled_for(self, capability: tuple[int, int]) -> bool:
-        """Return whether code was compiled for the major version of ``capability``, and at most its minor version."""
+        """Return whether compiled code exists for the major version of ``capability``, with the same or a lower minor
+        version.
+        """
         return any(major == capability[0] and minor <= capability[1] for major, minor in self.compiled)
 
     def runs_on(self, capability: tuple[int, int]) -> bool:
@@ -53,7 +54,7 @@ class Codes:
 
     @property
     def span(self) -> str:
-        """The supported GPUs as text, such as ``compute capability 6.0 to 9.0``."""
+        """Supported GPUs as text, such as ``compute capability 6.0 to 9.0``."""
         oldest = min(self.compiled)
         newest = max((*self.compiled, self.newest or self.ptx or oldest))
         above = "and up" if self.ptx and not self.newest else f"to {'.'.join(map(str, newest))}"
@@ -61,7 +62,7 @@ class Codes:
 
 
 def capabilities(text: str) -> tuple[tuple[int, int], ...]:
-    """Parse a list of compute capabilities, separated by spaces.
+    """Parse compute capabilities, separated by spaces.
 
     >>> capabilities("7.5 12.0")
     ((7, 5), (12, 0))
@@ -79,14 +80,14 @@ def python_range(first: int, last: int) -> tuple[str, ...]:
 
 
 def usable_pythons(section: EnvironmentSection) -> tuple[str, ...]:
-    """Return the Python versions that the stack accepts for an environment, as options of a ``Choice``."""
+    """Return the Python versions for an environment, as options of a ``Choice``."""
     return section.usable
 
 
 def has_code(
     title: str, codes: Codes | None, gpus: tuple[tuple[int, int], ...], rule: str, source: str
 ) -> Misfit | None:
-    """Check that the wheel ``title`` has code, compiled or as PTX, for every GPU. GPUs without a known chip pass."""
+    """Check that the wheel ``title`` has code, compiled or as PTX, for every GPU. GPUs with unknown chips pass."""
     for chip in chips(gpus) if codes else ():
         if codes and not codes.runs_on(chip.capability):
             own = ".".join(map(str, chip.capability))
@@ -97,7 +98,7 @@ def has_code(
 
 
 def runs_on_the_driver(title: str, cuda: str, driver: str) -> Misfit | None:
-    """Check that ``driver`` is new enough for ``cuda``, the CUDA version of an environment's wheels."""
+    """Check that ``driver`` is new enough for ``cuda``, the CUDA version of the wheels in ``title``."""
     floor = CUBIN_FLOORS.get(cuda.partition(".")[0])
     if floor is None or version(driver) >= version(floor):
         return None
@@ -106,7 +107,7 @@ def runs_on_the_driver(title: str, cuda: str, driver: str) -> Misfit | None:
 
 
 def cuda_of(pins: Mapping[str, str]) -> Mapping[str, str]:
-    """Return major version of CUDA → one of the pinned wheels that contain it.
+    """Return major version of CUDA → a pinned wheel with this CUDA.
 
     >>> dict(cuda_of({"nvidia-cudnn-cu12": "9.10.2.21", "nvidia-cuda-runtime": "13.0.96", "numpy": "2.4.0"}))
     {'12': 'nvidia-cudnn-cu12 9.10.2.21', '13': 'nvidia-cuda-runtime 13.0.96'}
@@ -131,18 +132,17 @@ def _pinned(constraints: str, python: str) -> Mapping[str, str]:
 
 
 def _may_name_cuda(constraints: str) -> bool:
-    """Return whether the text of a constraints file may name CUDA wheels. A full parse would take 10 ms."""
     text = constraints.lower()
     return "nvidia" in text or "cuda" in text
 
 
 def brings_cuda(section: EnvironmentSection) -> bool:
-    """Return whether the environment's pinned wheels contain CUDA."""
+    """Return whether pinned wheels of the environment contain CUDA."""
     return any(_pinned(section.constraints.get(python, ""), python) for python in section.usable)
 
 
 def opened_elsewhere(look: Mapping[str, Any]) -> list[str]:
-    """Return the CUDA libraries among ``look["opened"]`` that are outside the environment ``look["prefix"]``.
+    """Return the CUDA libraries in ``look["opened"]`` outside the environment ``look["prefix"]``.
 
     >>> opened_elsewhere({"prefix": "/opt/jax", "opened": ["/opt/jax/libcudart.so.13", "/usr/lib/libcublas.so.13"]})
     ['/usr/lib/libcublas.so.13']
@@ -153,33 +153,32 @@ def opened_elsewhere(look: Mapping[str, Any]) -> list[str]:
 
 
 def major_of(section: EnvironmentSection) -> str:
-    """Return the major version of CUDA in the wheels for the first usable Python; empty if they have no CUDA."""
+    """Return the major version of CUDA in the wheels for the first usable Python; empty without CUDA."""
     return next(iter(_pinned(section.constraints.get(section.usable[0], ""), section.usable[0])), "")
 
 
 def pins_of(section: EnvironmentSection) -> Mapping[str, str]:
-    """Return name → version of the packages that the environment pins for its first usable Python."""
+    """Return name → version of the packages pinned for the first usable Python."""
     return section.pins(section.usable[0])
 
 
 def libraries_in(section: EnvironmentSection) -> str:
-    """Return name and version of a pinned wheel with CUDA libraries; empty if the environment uses the host's."""
+    """Return name and version of a pinned wheel with CUDA libraries; empty if the host's libraries are used."""
     pythons = (python for python in section.usable if _may_name_cuda(section.constraints.get(python, "")))
     pins = (pin for python in pythons for pin in section.pins(python).items())
     return next((f"{name} {release}" for name, release in pins if name.startswith("nvidia-")), "")
 
 
 def libraries_of(section: EnvironmentSection) -> tuple[str, ...]:
-    """Return the names of the wheels of cuDNN and NCCL, whose versions an audit compares; empty without CUDA."""
+    """Return the wheels of cuDNN and NCCL, for comparisons in an audit; empty without CUDA."""
     major = major_of(section)
     return tuple(f"nvidia-{library}-cu{major}" for library in ("cudnn", "nccl") if major)
 
 
 def one_cuda(section: EnvironmentSection) -> Iterator[Misfit]:
-    """Check that the environment does not have wheels for two major versions of CUDA.
+    """Check that the environment has wheels for at most one major version of CUDA.
 
-    Some of these wheels, such as cuDNN's, contain the same files for both versions, so the later installed wheel
-    overwrites the other.
+    Wheels such as cuDNN's contain the same files for both versions, and the later wheel overwrites the other.
     """
     for python in section.usable:
         found = _pinned(section.constraints.get(python, ""), python)

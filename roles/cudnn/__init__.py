@@ -15,7 +15,7 @@ SECOND = "two cuDNN 8 in one process: libcudnn_ops_infer.so.8 not defined"
 
 @dataclass(frozen=True, slots=True)
 class Cudnn:
-    """Variables of the role ``cudnn``; version, archive and its layout come from the stack."""
+    """Variables of the role ``cudnn``. Version and archive come from the stack."""
 
     #: loader directories from which a second cuDNN is moved to /var/lib/hostwright/set-aside
     loader_directories: tuple[str, ...] = (

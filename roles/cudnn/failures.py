@@ -90,7 +90,6 @@ def _ours(ctx: AuditContext) -> tuple[LibraryFile, ...]:
 
 
 def _versions(ctx: AuditContext) -> dict[str, list[str]]:
-    """Return version → paths of cuDNN's library files in the toolkit, only of the stack's major version."""
     by_version: dict[str, list[str]] = {}
     major = _major(ctx)
     for file in _ours(ctx):

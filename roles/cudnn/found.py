@@ -1,4 +1,4 @@
-"""Finder of cuDNN on a host, whether or not Hostwright installed it: in toolkits, system libraries, wheels."""
+"""cuDNN found on a host, in toolkits, system libraries and wheels, whether or not Hostwright installed it."""
 
 from __future__ import annotations
 

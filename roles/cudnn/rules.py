@@ -1,4 +1,4 @@
-"""List of the known versions of cuDNN. Frameworks' own compatibility rules list the versions that they support."""
+"""Known versions of cuDNN. The compatibility rules of frameworks list the versions that a framework supports."""
 
 from hostwright.roles import Choice, disk_is_enough
 

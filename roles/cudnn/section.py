@@ -1,4 +1,4 @@
-"""The stack section of cuDNN."""
+"""Stack section of cuDNN."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from hostwright.standard.roles.cuda.section import CudaSection
 class CudnnSection(Section):
     """cuDNN from NVIDIA's archive, installed in the directory of the stack's toolkit.
 
-    ``inside``: the archive's only top directory. ``libraries``: the directory of the libraries in it. ``record``: path
-    of the host's record of cuDNN's files. Stacks whose toolkits are installed side by side need different records,
-    otherwise the newer stack removes the older one's files.
+    ``inside``: top directory of the archive. ``libraries``: directory of the libraries in ``inside``. ``record``: path
+    of the host's record of cuDNN's files. Stacks with toolkits side by side need different records, otherwise the newer
+    stack removes the older stack's files.
     """
 
     vendor: ClassVar = "NVIDIA"

@@ -1,4 +1,4 @@
-"""The role ``driver``: the NVIDIA driver and its daemons, without the driver's display components."""
+"""Role ``driver``: the NVIDIA driver and its daemons, without display components."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def driver(v: Driver, ctx: RoleContext) -> Iterator[Resource]:
 
 
 def _own_daemon(ctx: RoleContext, installed: NvidiaRunfile) -> Iterator[Resource]:
-    """Yield the account, unit and service of the persistence daemon, which the ``.run`` does not set up."""
+    """Set up account, unit and service of the persistence daemon, because NVIDIA's ``.run`` installer does not."""
     service = ctx.render("driver/nvidia-persistenced.service.j2", user=USER)
     unit = File(UNIT, service, then=("systemctl daemon-reload",))
     yield SystemUser(USER, "NVIDIA persistence daemon")

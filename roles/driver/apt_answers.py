@@ -27,9 +27,9 @@ class AptAnswer:
 
 
 def apt_answers(root_once: Callable[[str], Any], context: RoleContext) -> Mapping[str, AptAnswer]:
-    """Run apt on a host and return its answers by name: the simulated upgrades ``dist-upgrade`` and ``upgrade`` (the
-    latter only if the stack has driver packages), and ``policy`` for driver packages. Raises ``AssertionError`` if apt
-    did not run.
+    """Return apt's outputs on a host: simulated ``dist-upgrade`` and ``upgrade``, and ``policy`` for driver packages.
+
+    ``upgrade`` requires driver packages in the stack. Raises ``AssertionError`` if apt did not run.
     """
     driver = context.find(DriverSection)
     packages = tuple(driver.packages) if driver else ()
@@ -43,7 +43,6 @@ def apt_answers(root_once: Callable[[str], Any], context: RoleContext) -> Mappin
 
 
 def _answers(printed: str) -> Iterator[tuple[str, AptAnswer]]:
-    """Yield the name and the answer of each apt command in ``printed``, the output of ``apt_answers.sh``."""
     parts = [part.partition("\n")[::2] for part in printed.split(_MARK)[1:]]
     for (name, out), (status, errors) in zip(parts[::2], parts[1::2], strict=False):
         if (rc := whole(status)) is not None:

@@ -1,4 +1,4 @@
-"""Values of the driver on a host that audits compare with the stack."""
+"""Values of a host's driver that audits compare with the stack."""
 
 from __future__ import annotations
 
@@ -31,9 +31,7 @@ LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
 
 
 def audit_values(v: Driver, ctx: RoleContext) -> Iterator[AuditValue]:
-    """Yield the driver's versions (loaded module, module on disk, DKMS, libraries), and whether its files, services and
-    pins are as expected.
-    """
+    """Yield the versions of the driver's parts, and the state of its files, services and pins."""
     wanted = ctx.section(DriverSection)
     yield AuditValue("loaded", FileLine("/sys/module/nvidia/version"), wanted.version)
     yield AuditValue("module", MODULE.line("module"), wanted.version)
@@ -53,7 +51,6 @@ def audit_values(v: Driver, ctx: RoleContext) -> Iterator[AuditValue]:
 
 
 def _fits(wanted: DriverSection, kernel: str) -> str | None:
-    """Return ``yes`` if the driver's module is known to build on ``kernel``, else ``no``; ``None`` if it is unknown."""
     kernels = kernels_of(wanted.version, wanted)
     running = kernel_version(kernel)
     if running is None or kernels is None:

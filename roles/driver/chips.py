@@ -1,4 +1,4 @@
-"""PCI device ids of NVIDIA's GPUs, with chip, architecture and compute capability.
+"""PCI device IDs of NVIDIA's GPUs, with chip, architecture and compute capability.
 
 The ranges come from the PCI ID database (pci-ids.ucw.cz, file pci.ids), where each chip has its own block of ids.
 """
@@ -31,7 +31,7 @@ class Architecture(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """A block of PCI device ids of one chip, from ``first`` to ``last``."""
+    """Block of PCI device IDs of one chip, from ``first`` to ``last``."""
 
     first: int
     last: int
@@ -98,7 +98,7 @@ RACK_CARDS = frozenset({0x2941, 0x31C2, 0x31C3})
 
 
 def chip(device_id: int) -> Chip | None:
-    """Return the chip with the PCI device id ``device_id``; ``None`` if the table lacks the id.
+    """Return the chip with the PCI device ID ``device_id``; ``None`` if unknown.
 
     >>> chip(0x1EB8).name  # Tesla T4
     'TU104'
@@ -108,6 +108,6 @@ def chip(device_id: int) -> Chip | None:
 
 @cache
 def chips(gpus: tuple[tuple[int, int], ...]) -> tuple[Chip, ...]:
-    """Return the different chips among a host's display controllers ``gpus``, given by PCI ids (vendor, device)."""
+    """Return the different chips among the display controllers ``gpus``, given by PCI IDs (vendor, device)."""
     known = (chip(device) for vendor, device in gpus if vendor == NVIDIA)
     return tuple(dict.fromkeys(chip for chip in known if chip is not None))

@@ -1,4 +1,4 @@
-"""The driver found on a host, whatever installed it: version, source, kind of kernel module."""
+"""NVIDIA driver found on a host, from any source: version, source, kind of kernel module."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SUBNET = Pattern("nvlsm")
 _DEBIANS = "nvidia-alternative"  #: name of the package that only Debian's own driver has
 #: name patterns of packages that only Debian's driver needs
 _BESIDE = ("firmware-nvidia-*", "nvidia-support")
-#: addresses of NVIDIA's ``.run`` files, with fields for the version and the file name
+#: URLs of NVIDIA's ``.run`` files, with fields for the version and the file name
 _RUNFILES = (
     "https://us.download.nvidia.com/tesla/{version}/{file}",
     "https://us.download.nvidia.com/XFree86/Linux-x86_64/{version}/{file}",
@@ -41,8 +41,8 @@ def _values(host: OnHost) -> FoundValues:
 
 
 def version_of(host: OnHost) -> str:
-    """Return the version of the host's driver, from its libraries, else from the loaded module; empty if the host has
-    no driver.
+    """Return the version of the host's driver, from the libraries, else from the loaded module; empty without a
+    driver.
     """
     libraries = [version for (version, *_) in host.all("library") if _clean(version)]
     loaded = _clean(host.first("loaded"))
@@ -50,21 +50,22 @@ def version_of(host: OnHost) -> str:
 
 
 def packages_of(host: OnHost) -> Mapping[str, str]:
-    """Return the installed packages of the driver: name → version."""
+    """Return name → version of the driver's installed packages."""
     theirs = (name for name in sorted(host.debs) if named_like(name, DRIVER_PACKAGES))
     return {name: host.debs[name] for name in theirs if not named_like(name, NOT_DRIVER)}
 
 
 def source_of(host: OnHost) -> str:
-    """Return the source of the host's driver, ``packages`` or ``runfile``; empty if the host has traces of neither."""
+    """Return the source of the host's driver, ``packages`` or ``runfile``; empty if unknown."""
     if packages_of(host):
         return "packages"
     return "runfile" if host.all("installer") else ""
 
 
 def kind_of(host: OnHost) -> str:
-    """Return the kind of the driver's kernel module, ``open`` or ``proprietary``: of the loaded module, else of the
-    module in the packages. Empty if both are unknown.
+    """Return the kind of the loaded kernel module, else of the packaged module: ``open`` or ``proprietary``.
+
+    Returns an empty text if both are unknown.
     """
     text = host.first("kernel")
     if "Kernel Module" in text:
@@ -76,8 +77,8 @@ def kind_of(host: OnHost) -> str:
 
 
 def precompiled_of(host: OnHost) -> str:
-    """Return the name prefix of the packages with a precompiled module, without the kernel's release at the end; empty
-    without such packages.
+    """Return the name prefix of packages with a precompiled module, without the kernel release; empty without
+    packages.
     """
     names = (match[1] for name in sorted(packages_of(host)) if (match := _PRECOMPILED.fullmatch(name)))
     return next(names, "")
@@ -112,9 +113,6 @@ def _adopted(host: OnHost, section: DriverSection) -> Adopted:
 
 
 def _packaged(host: OnHost, section: DriverSection) -> dict[str, Any]:
-    """Return the values of a stack's ``driver`` section for the host's driver from packages. Packages of a precompiled
-    module, whose names contain a kernel, are left out of ``packages``.
-    """
     of_kernels = ("linux-modules-nvidia-*", "linux-objects-nvidia-*", "linux-signatures-nvidia-*")
     packages = {name: text for name, text in packages_of(host).items() if not named_like(name, of_kernels)}
     packages |= {
@@ -131,9 +129,6 @@ def _packaged(host: OnHost, section: DriverSection) -> dict[str, Any]:
 
 
 def _parts(host: OnHost, version: str, *, packaged: bool) -> dict[str, Any]:
-    """Return the ``driver`` section's values for Fabric Manager and IMEX; ``None`` for each whose version is not
-    ``version``.
-    """
     manager, imex, subnet = (_part(host, pattern) if packaged else None for pattern in (_MANAGER, _IMEX, _SUBNET))
     ours = [part if part and part["version"].startswith(f"{version}-") else None for part in (manager, imex)]
     return {"fabric_manager": ours[0] and {**ours[0], "subnet_manager": subnet}, "imex": ours[1]}
@@ -145,7 +140,6 @@ def _part(host: OnHost, pattern: Pattern) -> dict[str, Any] | None:
 
 
 def _from_runfile(host: OnHost, section: DriverSection) -> dict[str, Any]:
-    """Return the values of a stack's ``driver`` section for a host's driver from NVIDIA's ``.run``."""
     kind, kinds = kind_of(host), kinds_of(version_of(host))
     module = kind if kind and len(kinds) > 1 else "auto"
     no_packages: dict[str, Any] = {"packages": {}, "precompiled": None, "components": (), "repository": None}

@@ -1,4 +1,4 @@
-"""GPUs of a host, from nvidia-smi's report, from the last seven days of the kernel log, and from the PCI bus."""
+"""GPUs of a host, from nvidia-smi's report, the last seven days of the kernel log, and the PCI bus."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _card(name: str) -> str:
 
 @once
 def smi(ctx: AuditContext) -> GpuReport:
-    """Return nvidia-smi's report. Raises ``Unread`` if nvidia-smi failed, or its output is not a report."""
+    """Return nvidia-smi's report. Raises ``Unread`` if nvidia-smi failed, or printed no report."""
     answer = ctx.answer(NVIDIA_SMI)
     if not answer.ok:
         raise Unread(f"nvidia-smi ended with status {answer.status}")

@@ -15,15 +15,15 @@ Kind = Literal["open", "proprietary"]
 Gpus = tuple[tuple[int, int], ...]  #: PCI ids (vendor, device) of a host's display controllers
 
 FIRST_OPEN = 515  #: first driver branch with the open module
-OPEN_PREFERRED = 560  #: first driver branch whose installer prefers the open module
+OPEN_PREFERRED = 560  #: first driver branch with an installer that prefers the open module
 ONLY_OPEN = 620  #: first driver branch that has only the open module
-TYPE_OPTION = 555  #: first driver branch whose installer has --kernel-module-type
-#: first driver release whose installer builds and tests the module, and then passes the module to DKMS. In earlier
-#: releases, DKMS builds and signs the module.
+TYPE_OPTION = 555  #: first driver branch with the installer option --kernel-module-type
+#: first driver release with an installer that builds the module, and then passes it to DKMS. In earlier releases, DKMS
+#: builds and signs the module.
 BUILDS_ITSELF = (520, 56, 6)
-SKIPS_LOAD = (550, 40, 7)  #: first driver release whose installer has --skip-module-load
+SKIPS_LOAD = (550, 40, 7)  #: first driver release with the installer option --skip-module-load
 
-#: PCI ids of Grace Hopper GPUs (GH200 96 GB, 144 GB and 480 GB), which need the open module
+#: PCI IDs of Grace Hopper GPUs (GH200 96 GB, 144 GB and 480 GB), which need the open module
 GRACE_HOPPER = frozenset({0x2342, 0x2348})
 
 _SOURCE = "NVIDIA driver installation guide, kernel modules"
@@ -36,7 +36,7 @@ def branch_of(driver: str) -> int:
 
 
 def kinds_of(driver: str) -> tuple[Kind, ...]:
-    """Return the kinds of kernel module that the driver version ``driver`` contains, the preferred kind first."""
+    """Return the kinds of kernel module in the driver version ``driver``, preferred kind first."""
     branch = branch_of(driver)
     if branch < FIRST_OPEN:
         return ("proprietary",)
@@ -46,7 +46,7 @@ def kinds_of(driver: str) -> tuple[Kind, ...]:
 
 
 def needed_by(gpus: Gpus) -> dict[Kind, str]:
-    """Return the kinds of kernel module that ``gpus`` require, each with the name of a GPU that requires it."""
+    """Return kind of kernel module → name of a GPU in ``gpus`` that requires this kind."""
     needed: dict[Kind, str] = {}
     for gpu in gpus:
         for chip in chips((gpu,)):
@@ -60,8 +60,7 @@ def needed_by(gpus: Gpus) -> dict[Kind, str]:
 
 
 def module_kind(wanted: str, driver: str, gpus: Gpus) -> Kind:
-    """Return the kind of kernel module to install for ``gpus``: ``wanted``, or for ``auto`` the kind that the GPUs
-    require, else the kind that the driver prefers.
+    """Return ``wanted``; for ``auto``, return the kind of kernel module that ``gpus`` require, else the preferred kind.
 
     >>> module_kind("auto", "580.159.04", ((0x10DE, 0x1DB4),))  # V100
     'proprietary'
@@ -75,8 +74,9 @@ def module_kind(wanted: str, driver: str, gpus: Gpus) -> Kind:
 
 
 def misfit(wanted: str, driver: str, gpus: Gpus) -> Misfit | None:
-    """Return why the driver version ``driver`` has no kernel module of the kind ``wanted`` for all of ``gpus``;
-    ``None`` if it has. ``auto``: any kind.
+    """Return the reason why ``driver`` has no module of the kind ``wanted`` for all ``gpus``; ``None`` if it has.
+
+    ``auto``: any kind.
     """
     there, needed = kinds_of(driver), needed_by(gpus)
     if wanted != "auto" and wanted not in there:
@@ -109,7 +109,7 @@ def _lacking(driver: str) -> str:
 
 
 def installer_flags(driver: str, kind: Kind) -> tuple[str, ...]:
-    """Return the ``.run``'s options that select the module of ``kind``; empty if the driver has only one kind."""
+    """Return the ``.run``'s options for the module of ``kind``; empty if the driver has only one kind."""
     if len(kinds_of(driver)) == 1:
         return ()
     if branch_of(driver) >= TYPE_OPTION:
@@ -118,8 +118,7 @@ def installer_flags(driver: str, kind: Kind) -> tuple[str, ...]:
 
 
 def signing_flags(driver: str, secret: str, certificate: str) -> tuple[str, ...]:
-    """Return the ``.run``'s options that sign the kernel module; empty if ``secret`` is empty, or if DKMS builds and
-    signs the module.
+    """Return the ``.run``'s options that sign the kernel module; empty without ``secret``, or if DKMS signs the module.
 
     Without these options, Secure Boot rejects the module in the installer's test load, and the installation fails.
     """
@@ -131,7 +130,7 @@ def signing_flags(driver: str, secret: str, certificate: str) -> tuple[str, ...]
 def unloaded_flags(driver: str) -> tuple[str, ...]:
     """Return the ``.run``'s options that skip loading the module, for an installation while nouveau holds a GPU.
 
-    Empty if the driver version is older than these options.
+    Returns nothing if the driver version is older than these options.
     """
     return ("--skip-module-load", "--no-nouveau-check") if _release(driver) >= SKIPS_LOAD else ()
 
@@ -141,7 +140,5 @@ def _release(driver: str) -> tuple[int, ...]:
 
 
 def kind_of_license(license_: str) -> Kind | None:
-    """Return the kind of a kernel module from ``license_``, its licence as modinfo prints it; ``None`` for any other
-    text.
-    """
+    """Return the kind of a module with the licence ``license_``, as modinfo prints it; ``None`` for any other text."""
     return _LICENSES.get(license_)

@@ -1,4 +1,4 @@
-"""Users of a host's NVIDIA GPUs: processes with an open GPU device file, and containers with access to these files."""
+"""Users of a host's NVIDIA GPUs: processes with an open GPU device file, and containers with access to GPUs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Compatibility rules for the driver: supported kernels, supported GPUs, kinds of kernel module.
 
-To add a release, add a row to the tables, from which refusals and suggestions are computed.
+Add new releases as rows to the tables, from which refusals and suggestions are computed.
 
 Sources of the package sets: NVIDIA driver installation guide ("Compute-only", "Version locking"),
 NVIDIA/gpu-driver-container, Azure/azhpc-images, Ubuntu server documentation, canonical/ubuntu-drivers-common, Debian's
@@ -21,7 +21,7 @@ from hostwright.standard.roles.driver.chips import NVIDIA, NVLINK5, RACK_CARDS, 
 from hostwright.standard.roles.driver.modules import branch_of
 from hostwright.standard.roles.driver.section import PINNING, DriverSection
 
-#: first driver branch whose packages in NVIDIA's repository have no branch in the name
+#: first driver branch without the branch in the names of NVIDIA's packages
 FIRST_PINNED = 580
 #: name patterns of packages that install the newest branch in NVIDIA's repository
 _NEWEST = ("nvidia-open", "cuda-drivers", "nvidia-driver", "nvidia-driver-open", "nvidia-driver-cuda", "nvidia-*-dkms")
@@ -86,8 +86,7 @@ def packages_are_pinned(driver_section: DriverSection) -> Iterator[Misfit]:
 
 @dataclass(frozen=True, slots=True)
 class DriverRow:
-    """A driver release, and the kernels on which its module builds without patches. Empty ``kernels``: no limit is
-    known.
+    """Driver release, and kernels on which its module builds without patches (empty: no known limit).
 
     ``offered``: whether suggestions may name the release.
     """
@@ -150,8 +149,9 @@ GPUS_SOURCE = "NVIDIA's lists of supported GPUs by driver branch"
 
 @dataclass(frozen=True, slots=True)
 class FirstDriver:
-    """The oldest driver for GPUs with PCI ids from ``first`` to ``last``, which were released later than the rest of
-    their architecture.
+    """Oldest driver for the GPUs with PCI IDs from ``first`` to ``last``.
+
+    These GPUs were released later than the rest of their architecture.
     """
 
     first: int
@@ -171,10 +171,9 @@ FIRST_DRIVERS = (
 
 
 def kernels_of(driver: str, section: DriverSection | None = None) -> str | None:
-    """Return the kernels on which the module of the driver version ``driver`` builds, as version conditions; ``None``
-    if unknown.
+    """Return version conditions of the kernels on which the driver's module builds; ``None`` if unknown.
 
-    ``kernels`` in ``section`` (a stack's driver section of this version) overrides the table.
+    ``kernels`` in ``section`` (a stack's driver section) overrides the table.
     """
     if section is not None and section.kernels is not None and section.version == driver:
         return section.kernels
@@ -183,17 +182,16 @@ def kernels_of(driver: str, section: DriverSection | None = None) -> str | None:
 
 
 def row_of(driver: str) -> DriverRow | None:
-    """Return the row of ``DRIVERS`` for the driver version ``driver``, else the row of the next newer release of its
-    branch. An older release never builds on more kernels.
+    """Return the row of ``DRIVERS`` for ``driver``, else of the next newer release of its branch.
+
+    An older release never builds on more kernels.
     """
     branch = [row for row in DRIVERS if modules.branch_of(row.version) == modules.branch_of(driver)]
     return next((row for row in branch if version(row.version) >= version(driver)), None)
 
 
 def gpus_of(driver: str) -> tuple[Architecture, Architecture] | None:
-    """Return the oldest and newest architecture that the driver version ``driver`` supports; ``None`` for a branch
-    older than the table.
-    """
+    """Return the oldest and newest architecture that ``driver`` supports; ``None`` for an unlisted old branch."""
     branch = int(driver.partition(".")[0])
     known = [first for first in DRIVER_GPUS if first <= branch]
     return DRIVER_GPUS[max(known)] if known else None

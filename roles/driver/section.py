@@ -1,4 +1,4 @@
-"""The section ``driver`` of a stack: the driver's version, source and parts."""
+"""Stack section ``driver``: version, source and parts of the driver."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ DRIVER_PACKAGES = (
     "linux-modules-nvidia-*", "linux-objects-nvidia-*", "linux-signatures-nvidia-*",
 )  # fmt: skip
 
-#: name patterns of container toolkit packages, which are no driver packages but also match ``DRIVER_PACKAGES``
+#: name patterns of container toolkit packages, which match ``DRIVER_PACKAGES`` but are not driver packages
 NOT_DRIVER = ("libnvidia-container*",)
 
 #: name prefix of NVIDIA's packages that pin a driver version or branch in apt's preferences
@@ -52,15 +52,15 @@ OPEN_PACKAGES = ("nvidia-open*", "nvidia-kernel-open*", "nvidia-dkms-*-open", "l
 _UPSTREAM = Pattern(r"(?:[0-9]{1,4}:)?([0-9]{3}(?:\.[0-9]{1,9})+)(?:[-+~].{0,60})?")
 
 
-#: first driver branch whose other packages, such as Fabric Manager's, have no branch in the name
+#: first driver branch without the branch in the names of its other packages, such as Fabric Manager's
 _PLAIN_NAMES = 580
 
 
 class DriverPart(StackPart):
-    """A package beside the driver, such as IMEX, from a ``.deb`` (``artifact``) or from the source of the driver's
+    """Package beside the driver, such as IMEX, from a ``.deb`` (``artifact``) or from the source of the driver's
     packages.
 
-    ``package``: name of the package, if it differs from NVIDIA's name for the driver's branch.
+    ``package``: package name, if it differs from NVIDIA's name for the driver's branch.
     """
 
     package: Name | None = None
@@ -69,7 +69,7 @@ class DriverPart(StackPart):
 
 
 class FabricManager(DriverPart):
-    """NVIDIA Fabric Manager, for hosts with NVSwitches; its version equals the driver's.
+    """NVIDIA Fabric Manager, for hosts with NVSwitches, in the version of the driver.
 
     ``subnet_manager`` (``nvlsm``) has its own versions and is installed only on NVLink 5 boards (HGX B200, B300).
     """
@@ -78,15 +78,14 @@ class FabricManager(DriverPart):
 
 
 class DriverSection(Section):
-    """The driver, installed from its ``.run`` (``artifact``) or from ``packages``, which lists all packages with exact
-    versions.
+    """Driver, installed from its ``.run`` (``artifact``) or from ``packages`` with exact versions.
 
-    ``precompiled`` (Ubuntu's ``linux-modules-nvidia-580-server-open``): name prefix of packages with a compiled and
-    signed module for one kernel, whose release ends the package's name. Such a module loads under Secure Boot.
+    The packages come from ``repository``, or from ``components`` of the distribution's archive. ``precompiled``: name
+    prefix of packages with a compiled and signed module, such as ``linux-modules-nvidia-580-server-open``. Such a
+    module loads under Secure Boot.
 
     ``kernels``: kernels on which the module builds; default: the table of the compatibility rules. ``module``: kind of
-    the kernel module. ``auto`` selects the kind for the branch and the GPUs, or the kind that the packages contain. The
-    packages come from ``repository``, or from ``components`` of the distribution's archive.
+    the kernel module; ``auto`` selects the kind for the branch and the GPUs, or the kind in the packages.
     """
 
     vendor: ClassVar = "NVIDIA"
@@ -102,7 +101,7 @@ class DriverSection(Section):
     repository: AptRepository | None = None
     kernels: Kernels | None = None
     fabric_manager: FabricManager | None = None
-    #: package of IMEX, for the compute trays of racks (GB200, GB300), which have no Fabric Manager
+    #: package of IMEX, for compute trays of racks (GB200, GB300), which have no Fabric Manager
     imex: DriverPart | None = None
 
     @model_validator(mode="after")
@@ -155,13 +154,13 @@ class DriverSection(Section):
 
     @property
     def renamed(self) -> bool:
-        """Whether the driver's packages are Debian's, which rename the module files to nvidia-current-open."""
+        """Whether the packages are Debian's, which rename the module files to nvidia-current-open."""
         return "nvidia-alternative" in self.packages
 
     @property
     def kind(self) -> str:
-        """Kind of the kernel module (``open`` or ``proprietary``) that the packages contain; for a ``.run``, the value
-        of ``module``.
+        """Kind of the kernel module (``open`` or ``proprietary``) in the packages; for a ``.run``, the value of
+        ``module``.
         """
         if not self.packages:
             return self.module
@@ -170,7 +169,7 @@ class DriverSection(Section):
 
     @property
     def branch(self) -> str:
-        """The branch of the driver's version: ``470`` for 470.182.03."""
+        """Branch of the driver's version: ``470`` for 470.182.03."""
         return self.version.partition(".")[0]
 
     @property
@@ -195,14 +194,12 @@ class DriverSection(Section):
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """Name patterns of packages that stay installed although they match ``DRIVER_PACKAGES``, the patterns to
-        remove.
-        """
+        """Name patterns of packages that stay installed although they match ``DRIVER_PACKAGES``."""
         return (*NOT_DRIVER, *self.packages, *(f"{name}-[0-9]*" for name in self.precompiled_names))
 
     @property
     def precompiled_names(self) -> tuple[str, ...]:
-        """Names of the packages of a precompiled module, without the kernel's release at their end."""
+        """Package names of a precompiled module, without the kernel release at the end."""
         if not self.precompiled:
             return ()
         objects = self.precompiled.replace("linux-modules-", "linux-objects-", 1)
@@ -212,14 +209,15 @@ class DriverSection(Section):
         return (*(f"!{pattern}" for pattern in self.kept), *DRIVER_PACKAGES)
 
     def never_unattended(self) -> tuple[str, ...]:
-        """Return name patterns of the driver's packages, which unattended-upgrades must not upgrade: the loaded module
-        would no longer match the libraries.
+        """Return name patterns of packages that unattended-upgrades must not upgrade.
+
+        After an upgrade, the loaded module would no longer match the libraries.
         """
         return (*(f"{name}$" for name in self.packages), *(f"{name}-[0-9]" for name in self.precompiled_names))
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
-        """Return the disk space that the driver needs, such as for the installer's work directory, and in /boot for a
-        rebuilt initramfs.
+        """Return the disk space for the driver, with the installer's work directory, and in /boot for a new
+        initramfs.
         """
         places = {WORK: 5, "/usr": 5, CACHE: 1, "/var/lib/dkms": 1, BOOT: 0}
         if self.packages:

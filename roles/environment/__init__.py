@@ -25,7 +25,7 @@ class Environment:
 
 
 def opened(ctx: RoleContext) -> tuple[str, ...]:
-    """Return the libraries that programs must find: those of the host's frameworks, else CUDA's runtime and cuDNN."""
+    """Return the libraries that programs must find: the frameworks' libraries, else CUDA's runtime and cuDNN."""
     cudnn = ctx.find(CudnnSection)
     layers = {"cuda", "cudnn"} if cudnn else {"cuda"}
     frameworks = [section for section in ctx.sections.values() if isinstance(section, EnvironmentSection)]

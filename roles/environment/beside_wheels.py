@@ -1,4 +1,4 @@
-"""State of login files on hosts with CUDA wheels: none of Hostwright's puts a toolkit before the wheels' libraries."""
+"""State of login files on hosts with CUDA wheels: no file of Hostwright puts a toolkit before the wheels' libraries."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ _OURS = Pattern(
 class NoToolkitAtLogin(Resource):
     """No login file of Hostwright puts a toolkit into ``LD_LIBRARY_PATH`` before the libraries of wheels.
 
-    Such a file was written by the role ``environment`` for an earlier stack. The toolkit is kept, and so are files that
-    Hostwright did not write.
+    The role ``environment`` wrote such a file for an earlier stack. The toolkit and files of others are kept.
     """
 
     path: str = LOGIN_FILE
@@ -44,6 +43,6 @@ class NoToolkitAtLogin(Resource):
 
 
 def beside_wheels(section: EnvironmentSection) -> Iterator[Resource]:
-    """Yield ``NoToolkitAtLogin`` if the wheels of the framework in ``section`` include CUDA libraries."""
+    """Yield ``NoToolkitAtLogin`` if the framework in ``section`` has CUDA libraries from wheels."""
     if libraries_in(section):
         yield NoToolkitAtLogin()

@@ -1,7 +1,6 @@
-"""Loader configuration: of Hostwright's files in ``/etc/ld.so.conf.d``, only the current stack's remains.
+"""Loader configuration: of Hostwright's files in ``/etc/ld.so.conf.d``, only the current stack's file remains.
 
-The previous stack's toolkit is kept for a rollback, but not its loader file, else the loader would find libraries of
-both.
+The previous stack's toolkit is kept for a rollback. With its loader file, the loader would find libraries of both.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ done
 
 @dataclass(frozen=True, slots=True)
 class OneToolkitLoaded(Resource):
-    """No file in ``directory`` that Hostwright wrote, except ``keep``, names a toolkit. Other files are kept."""
+    """No file of Hostwright in ``directory``, except ``keep``, names a toolkit. Other files are kept."""
 
     keep: str
     directory: str = DIRECTORY
@@ -54,6 +53,6 @@ class OneToolkitLoaded(Resource):
         return ()
 
     def _ours(self, path: str) -> bool:
-        """Return whether ``path``, from the host's untrusted output, is a file that this resource may remove."""
+        """Return whether this resource may remove ``path``, which comes from the host's untrusted output."""
         folder, _, name = path.rpartition("/")
         return folder == self.directory and _NAME.fullmatch(name) is not None and path != self.keep

@@ -1,4 +1,4 @@
-"""Compatibility rule: the role ``environment`` must not put libraries before those of wheels on the loader's path."""
+"""Compatibility rule: the role ``environment`` must not put other libraries before wheels' libraries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hostwright.standard.roles.cuda.wheels import libraries_in
 
 
 def no_wheel_is_shadowed(sections: Mapping[str, Section], cuda_section: CudaSection) -> Iterator[Misfit]:
-    """Check that no environment has CUDA wheels; login shells would load the toolkit's libraries instead."""
+    """Check that no environment has CUDA wheels, because login shells would load the toolkit's libraries instead."""
     for section in sections.values():
         if isinstance(section, EnvironmentSection) and (wheel := libraries_in(section)):
             yield Misfit(

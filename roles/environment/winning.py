@@ -1,4 +1,4 @@
-"""Assignments of path variables in the login user's start files, from bash's trace of these files."""
+"""Assignments of path variables in the login user's shell startup files, from bash's trace of these files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from hostwright.resources import Probe
 from hostwright.roles import Pattern, sh_file
 
-MOST_S = 5  #: time limit in seconds for all start files of a login shell (our choice)
+MOST_S = 5  #: time limit in seconds for all shell startup files of a login shell (our choice)
 #: shell function ``has`` that prints the stack's libraries in a directory
 HAS = (Path(__file__).parent / "has.sh").read_text(encoding="utf-8")
 _TRACE = (Path(__file__).parent / "trace.sh").read_text(encoding="utf-8")
@@ -22,7 +22,7 @@ _SET = Pattern(r"\++hostwright (/[^:]+:[0-9]+): (?:export |declare -x )?(PATH|LD
 
 @dataclass(frozen=True, slots=True)
 class PathSetting:
-    """Assignment of a path variable in a start file."""
+    """Assignment of a path variable in a shell startup file."""
 
     place: str  #: file and line number of the assignment, as ``FILE:LINE``
     name: str
@@ -37,7 +37,7 @@ class PathSetting:
 
 
 def settings(answer: str, name: str) -> tuple[PathSetting, ...]:
-    """Return the assignments of ``name`` in ``answer``, bash's trace of the start files, in order of execution.
+    """Parse bash's trace of shell startup files; return the assignments of ``name`` in order of execution.
 
     >>> str(settings("+hostwright /etc/profile.d/zz.sh:1: export PATH=/bin", "PATH")[-1])
     '/etc/profile.d/zz.sh:1: PATH=/bin'
@@ -47,14 +47,14 @@ def settings(answer: str, name: str) -> tuple[PathSetting, ...]:
 
 
 def last(found: tuple[PathSetting, ...], that: Callable[[PathSetting], bool]) -> PathSetting | None:
-    """Return the last assignment for which ``that`` returns true; ``None`` if there is none."""
+    """Return the last assignment for which ``that`` returns true; ``None`` without one."""
     return next((each for each in reversed(found) if that(each)), None)
 
 
 def setter(answer: str, name: str, directory: str, tools: str = "") -> PathSetting | None:
     """Return the assignment that puts ``directory`` before the toolkit's directory ``tools`` on the path ``name``.
 
-    If the final path lacks ``tools``, return the last assignment without it; else the last one with ``directory``.
+    If the final ``PATH`` lacks ``tools``, return the last assignment without ``tools``.
     """
     found = settings(answer, name)
     if name == "PATH" and found and tools not in found[-1].directories:
@@ -63,5 +63,5 @@ def setter(answer: str, name: str, directory: str, tools: str = "") -> PathSetti
 
 
 def libraries(answer: str) -> tuple[str, ...]:
-    """Return the library paths in ``answer``, from its lines that begin with ``has``."""
+    """Return the library paths in the lines of ``answer`` that begin with ``has``."""
     return tuple(line[4:] for line in answer.splitlines() if line.startswith("has /"))

@@ -19,7 +19,7 @@ BUILT = "HERMETIC_CUDA_COMPUTE_CAPABILITIES in JAX's .bazelrc"
 
 @dataclass(frozen=True, slots=True)
 class JaxRow:
-    """Row of the compatibility table: a release series of JAX, and its supported Python versions."""
+    """Row of the compatibility table: a release series of JAX, and supported Python versions."""
 
     series: str
     release: str
@@ -49,7 +49,7 @@ READ = "cuobjdump of jaxlib 0.4.30 (HuRo #3)"
 
 
 def row_of(jax: str) -> JaxRow | None:
-    """Return the row of the compatibility table for the version ``jax``; ``None`` if missing."""
+    """Return the compatibility table's row for the version ``jax``; ``None`` if missing."""
     return next((row for row in JAXES if row.series == series(jax)), None)
 
 
@@ -92,7 +92,7 @@ def has_code_for_the_gpus(gpus: tuple[tuple[int, int], ...], jax_section: JaxSec
 
 
 def processor_has_avx(avx: bool, jax: str, stack: Stack) -> Misfit | None:
-    """Check that the processor has AVX, if the stack requires it."""
+    """Check that the processor has AVX, if the stack requires AVX."""
     if avx or "avx" not in stack.requirements.cpu_flags:
         return None
     sentence = f"the CPU has no AVX, and JAX {jax} cannot be imported without it"

@@ -1,4 +1,4 @@
-"""The stack section of JAX and its Python environment."""
+"""Stack section of JAX and its Python environment."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def _network(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Jupyterhub:
-    """Variables of the role ``jupyterhub``. The users are those in ``workspaces_users``."""
+    """Variables of the role ``jupyterhub``. The users are in ``workspaces_users``."""
 
     #: base image of users' Jupyter servers; empty: the default image of workspaces. The host adds JupyterHub's packages
     #: to the image
@@ -75,7 +75,7 @@ class Jupyterhub:
 
     @property
     def promised_gpus(self) -> tuple[str, ...]:
-        """GPUs that are reserved for users' Jupyter servers, so that workspaces cannot use them."""
+        """GPUs reserved for users' Jupyter servers and not available to workspaces."""
         return self.gpus
 
     @property

@@ -1,4 +1,4 @@
-"""States of the role ``jupyterhub``, imported only for hosts that have it."""
+"""States of the role ``jupyterhub``, imported only for hosts with this role."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ def states(v: Jupyterhub, ctx: RoleContext) -> Iterator[Resource]:
 
 
 def users_of(v: Jupyterhub, ctx: RoleContext) -> tuple[HubUser, ...]:
-    """Return the users who may log in, each with the port of their Jupyter server.
+    """Return the users who may log in, each with a port for the user's Jupyter server.
 
-    A user who left keeps the port while other ports are free, because that user's server may still run.
+    A user who left keeps the port while other ports are free, because the user's server may still run.
     """
     declared = _workspaces(ctx)
     ports = PortRange.read(v.ports)
@@ -116,7 +116,6 @@ def _image(v: Jupyterhub, ctx: RoleContext) -> HubImage:
 
 
 def _inside(python: str) -> tuple[str, ...]:
-    """Return the pinned packages in a user's Jupyter server for a ``python`` version: all except the hub's own."""
     hub = {"docker", "dockerspawner", "escapism", "jupyterhub-idle-culler"}
     return tuple(name for name in _recipe(python).pins if name not in hub)
 
@@ -145,7 +144,7 @@ def _settings(v: Jupyterhub, ctx: RoleContext, users: tuple[HubUser, ...], image
 
 
 def _served(v: Jupyterhub, ctx: RoleContext, users: tuple[HubUser, ...]) -> Iterator[Resource]:
-    """Yield the hub's nginx locations. Raises ``InputError`` if a workspace's path is below the hub's path."""
+    """Raise ``InputError`` if a workspace's path is below the hub's path. Yields the hub's nginx locations."""
     for space in served(ctx):
         if space.path.startswith(f"{PATH}/"):
             sentence = (

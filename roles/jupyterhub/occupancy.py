@@ -1,4 +1,4 @@
-"""Running Jupyter servers of users, which an operation on the host, such as a reboot, would end."""
+"""Running Jupyter servers of users, which a reboot of the host would end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from hostwright.standard.roles.jupyterhub.states.facts import PREFIX
 
 
 def _servers(facts: Facts) -> Iterator[tuple[str, str, str]]:
-    """Yield each running Jupyter server: container, description, and the mechanism that restarts it (empty: none)."""
     children = children_of(facts)
     for name, again in ended_by_reboot(facts):
         _, mark, user = name.rpartition(f" {PREFIX}")
@@ -37,5 +36,5 @@ def _known_as(facts: Facts) -> dict[str, str]:
     return {container: server for container, server, _ in _servers(facts)}
 
 
-#: occupancy of the hub's containers. The role ``driver`` finds the containers that use a GPU.
+#: occupancy of the hub's containers. The role ``driver`` finds containers with a GPU.
 OCCUPANCY = Occupancy((CONTAINERS, CHILDREN), lambda _facts: (), _ended, _known_as)

@@ -11,13 +11,13 @@ from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.nccl.section import DEVELOPMENT, HOME, LIBRARY, PACKAGE, NcclSection
 
 SECOND = "two NCCLs in the loader's path: a program may load another NCCL than it was built with"
-#: distribution's loader file that adds ``HOME`` to the loader's directories
+#: distribution's loader file with the directory ``HOME``
 CONF = "/etc/ld.so.conf.d/x86_64-linux-gnu.conf"
 
 
 @dataclass(frozen=True, slots=True)
 class Nccl:
-    """Variables of the role ``nccl``; version and packages come from the stack."""
+    """Variables of the role ``nccl``. Version and packages come from the stack."""
 
     #: loader directories from which an NCCL without a package is moved to /var/lib/hostwright/set-aside
     loader_directories: tuple[str, ...] = ("/usr/local/lib/x86_64-linux-gnu", "/usr/lib", "/usr/local/lib")

@@ -11,7 +11,7 @@ from hostwright.standard.roles.nccl.section import DEVELOPMENT, HOME, LIBRARY, P
 
 
 def audit_values(v: Nccl, ctx: RoleContext) -> Iterator[AuditValue]:
-    """Yield NCCL's two packages with their holds, and version and path of the NCCL library that programs load."""
+    """Yield NCCL's two packages with holds, and version and path of the NCCL library that programs load."""
     wanted = ctx.section(NcclSection)
     for package in (PACKAGE, DEVELOPMENT):
         yield AuditValue(package, PackageVersion(package, FAMILIES), wanted.package_version)

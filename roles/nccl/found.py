@@ -1,4 +1,4 @@
-"""Finder of NCCL on a host, whether or not Hostwright installed it: in system libraries, toolkits, wheels."""
+"""NCCL found on a host, in system libraries, toolkits and wheels, whether or not Hostwright installed it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compatibility rules for NCCL: the series of CUDA for which NVIDIA builds its packages."""
+"""Compatibility rules for NCCL: the CUDA series of NVIDIA's packages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def is_built_for_the_toolkit(nccl: str, cuda: str) -> Misfit | None:
 
 
 def packages_are_for_the_toolkit(nccl_section: NcclSection, cuda: str) -> Misfit | None:
-    """Check that the stack's NCCL packages are those for the series of the toolkit ``cuda``."""
+    """Check that the stack's NCCL packages are for the series of the toolkit ``cuda``."""
     if nccl_section.cuda == series(cuda):
         return None
     sentence = f"nccl.cuda is {nccl_section.cuda}, but the stack's CUDA is {cuda}"

@@ -1,4 +1,4 @@
-"""The stack section of NCCL."""
+"""Stack section of NCCL."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ PACKAGE, DEVELOPMENT = "libnccl2", "libnccl-dev"
 
 
 class NcclSection(Section):
-    """NCCL from NVIDIA's packages, each built for one series of CUDA (``cuda``, such as ``11.2``).
+    """NCCL from NVIDIA's packages for one series of CUDA (``cuda``, such as ``11.2``).
 
-    ``artifact`` names the package ``libnccl2``, ``development`` the package ``libnccl-dev`` with the header.
+    ``artifact``: package ``libnccl2``. ``development``: package ``libnccl-dev`` with the header.
     """
 
     vendor: ClassVar = "NVIDIA"
@@ -43,5 +43,5 @@ class NcclSection(Section):
         return {"nccl": self.version}
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
-        """Return the disk space that both packages need, with their ``.deb`` files, which are kept."""
+        """Return the disk space for both packages and their ``.deb`` files, which are kept."""
         return taken("NCCL", f"{HOME}/{LIBRARY}", {CACHE: 1, HOME: 2})

@@ -73,16 +73,16 @@ def proxy(v: Proxy, ctx: RoleContext) -> Iterator[Resource]:
 
 
 def served(ctx: RoleContext) -> tuple[Workspace, ...]:
-    """Return the host's workspaces with a web page, except those of users who left."""
+    """Return the host's workspaces with a web page, without workspaces of users who left."""
     found = (v for _, v in ctx.roles if isinstance(v, Workspaces))
     spaces = (space for v in found for space in workspaces_of(v.containers, v.users, v.directory, v.ports))
     return tuple(space for space in spaces if space.entry.kind in SERVED)
 
 
 def names_of_people(v: Proxy, spaces: Sequence[Workspace]) -> dict[str, tuple[Workspace, ...]]:
-    """Return host name of a user's pages → the user's workspaces among ``spaces``; empty without ``v.people_domain``.
+    """Return host name of a user's pages → the user's workspaces in ``spaces``; empty without ``v.people_domain``.
 
-    Raises ``InputError`` if such a name is not valid, or is one of the host's own names.
+    Raises ``InputError`` if a host name is invalid, or is one of the host's own names.
     """
     if not v.people_domain:
         return {}

@@ -22,7 +22,7 @@ UNITS, SERVICE, TIMER = "/etc/systemd/system", "hostwright-acme.service", "hostw
 
 
 def acme_states(v: Proxy, ctx: RoleContext) -> Iterator[Resource]:
-    """Yield the states that obtain and renew the proxy's certificate. The last state is ``AcmeCertificate``."""
+    """Yield the states that obtain and renew the proxy's certificate, with ``AcmeCertificate`` last."""
     yield Debs(("dehydrated",))
     yield Directory(DIRECTORY)
     yield Directory(f"{DIRECTORY}/challenges")

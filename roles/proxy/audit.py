@@ -11,7 +11,7 @@ CERTIFICATE = Snippet.beside(__file__, "audit_root.sh", "proxy", root=True)
 
 
 def audit_values(v: Proxy, ctx: RoleContext) -> Iterator[AuditValue]:
-    """Yield nginx's version, the state of its systemd unit, and the certificate's validity."""
+    """Yield nginx's version, the state of its unit, and the certificate's validity."""
     yield AuditValue("nginx", PackageVersion("nginx"), among=DISTRIBUTION)
     yield AuditValue("nginx service", UnitProperty(UNIT), "active")
     yield AuditValue("certificate", CERTIFICATE.line("certificate"), "valid")

@@ -1,4 +1,4 @@
-"""States of the role ``proxy``, imported only for hosts that have it."""
+"""States of the role ``proxy``, imported only for hosts with this role."""
 
 from __future__ import annotations
 
@@ -57,6 +57,5 @@ def states(v: Proxy, ctx: RoleContext) -> Iterator[Resource]:
 
 
 def _check() -> str:
-    """Return the command that tests the new configuration file with ``nginx -t`` in a mount namespace."""
     program = sh_file(__file__, "states/sh/tried.sh", conf=CONF)
     return sh("unshare -m -- sh -euc %s sh", program).replace("%", "%%") + " %s"

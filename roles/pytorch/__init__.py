@@ -1,4 +1,4 @@
-"""PyTorch in a venv of its own, with CUDA, cuDNN and NCCL from wheels."""
+"""PyTorch in a separate venv, with CUDA, cuDNN and NCCL from wheels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finder of all venvs with PyTorch on a host, whether or not Hostwright created them."""
+"""Venvs with PyTorch found on a host, whether or not Hostwright created them."""
 
 from __future__ import annotations
 

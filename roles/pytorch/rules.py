@@ -1,4 +1,4 @@
-"""Compatibility rules for PyTorch: Python, CUDA and GPUs that its wheels on the package index support.
+"""Compatibility rules for PyTorch: Python, CUDA and GPUs of its wheels.
 
 To support a release, add a row to ``TORCHES``.
 """
@@ -21,9 +21,7 @@ ARCHITECTURES = (
 
 @dataclass(frozen=True, slots=True)
 class TorchRow:
-    """Row of the compatibility table: a release series of PyTorch, with Python versions, CUDA and GPU code of its
-    wheels.
-    """
+    """Row of the compatibility table: a release series of PyTorch, with Python, CUDA and GPU code of its wheels."""
 
     series: str
     release: str
@@ -53,7 +51,7 @@ TORCHES = (
 
 
 def row_of(torch: str) -> TorchRow | None:
-    """Return the row of the compatibility table for the version ``torch``; ``None`` if missing."""
+    """Return the compatibility table's row for the version ``torch``; ``None`` if missing."""
     return next((row for row in TORCHES if row.series == series(torch)), None)
 
 

@@ -1,4 +1,4 @@
-"""The stack section of PyTorch and its Python environment."""
+"""Stack section of PyTorch and its Python environment."""
 
 from __future__ import annotations
 

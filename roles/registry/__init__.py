@@ -1,4 +1,4 @@
-"""Image registry on one host, from which the others pull: Debian's docker-registry, over TLS."""
+"""Image registry on one host for all hosts: Debian's docker-registry, over TLS."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from hostwright.standard.roles.driver.states.gpu_use import reloading
 from hostwright.standard.roles.registry.authority import authority_of
 
 UNIT = "docker-registry.service"
-#: path of the registry's configuration. The package's own configuration requires passwords and has no TLS.
+#: path of the registry's configuration. The package's own requires passwords and has no TLS.
 CONF = "/etc/docker/registry/hostwright.yml"
 DROP_IN = f"/etc/systemd/system/{UNIT}.d/hostwright.conf"
 STATE = "/var/lib/hostwright/registry"  #: directory of the registry's certificate authority and signed certificate
 IMAGES = "/var/lib/docker-registry"
 ACCOUNT = "docker-registry"
 
-#: host name or IPv4 address with a port. Docker reads a name without a dot or port as part of an image's path.
+#: host name or IPv4 address with a port. Docker reads a name without dot and port as part of an image's path.
 At = Annotated[str, Field(pattern=r"^([a-z0-9]([a-z0-9.-]{0,250}[a-z0-9])?:[1-9][0-9]{0,4})?$")]
 
 
@@ -34,7 +34,7 @@ def _authority(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """Variables of the role ``registry``. Hosts that only pull from the registry use ``at`` and ``authority``."""
+    """Variables of the role ``registry``. Hosts that only pull images need ``at`` and ``authority``."""
 
     at: At = ""  #: host name and port by which hosts reach the registry, such as ``reg01:5000``
     serve: bool = False  #: true: the registry runs on this host
@@ -62,7 +62,7 @@ class Registry:
 
     @property
     def image_registry(self) -> str:
-        """Name and port of the registry to which the task `images.push --registry` pushes for this host."""
+        """Name and port of the registry to which `images.push --registry` pushes for this host."""
         return self.at
 
     @property
@@ -85,7 +85,7 @@ def registry(v: Registry, ctx: RoleContext) -> Iterator[Resource]:
 
 
 def _served(v: Registry, ctx: RoleContext) -> Iterator[Resource]:
-    """Yield the registry's states. Configuration precedes the package, which otherwise starts a service without TLS."""
+    """Configure the registry before the package is installed, because the package would start a service without TLS."""
     inputs: list[Resource] = []
     files = (v.certificate, v.key)
     if not v.certificate:

@@ -11,7 +11,7 @@ CERTIFICATE = Snippet.beside(__file__, "audit_root.sh", "registry", root=True)
 
 
 def audit_values(v: Registry, ctx: RoleContext) -> Iterator[AuditValue]:
-    """Yield package version, state of the unit and validity of the certificate, only for the registry's host."""
+    """Yield package version, unit state and certificate validity, only for the registry's host."""
     if v.serve:
         yield AuditValue("docker-registry", PackageVersion("docker-registry"), among=DISTRIBUTION)
         yield AuditValue("registry service", UnitProperty(UNIT), "active")

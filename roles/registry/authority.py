@@ -15,9 +15,7 @@ class RegistryAuthority:
 
 
 def authority_of(text: str) -> RegistryAuthority:
-    """Parse ``text``, exactly one CA certificate in PEM. Raises ``ValueError`` for other text, such as a private
-    key.
-    """
+    """Parse exactly one CA certificate in PEM. Raises ``ValueError`` for any other text, such as a private key."""
     from cryptography import x509  # The import is slow, and only hosts with a registry need the module.
     from cryptography.hazmat.primitives.hashes import SHA256
 

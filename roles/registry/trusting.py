@@ -1,4 +1,4 @@
-"""Implementation of ``registry.trust``: copy the registry's CA certificate from its host into the inventory."""
+"""Implementation of ``registry.trust``: the registry's CA certificate is copied from its host into the inventory."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _HEAD = (
 
 
 def trust(request: Request) -> int:
-    """Run the task ``registry.trust``. Hosts get the CA certificate when they are next provisioned."""
+    """Run the task ``registry.trust``. Hosts get the CA certificate at the next provisioning."""
     fleet = open_fleet(request)
     hosts = fleet.select(request.hosts) if request.hosts else []
     if len(hosts) != 1:
@@ -79,7 +79,7 @@ def trust(request: Request) -> int:
 
 
 def _place(fleet: Fleet) -> Path:
-    """Return the path of ``FILE`` in the inventory. Raises ``InputError`` if another program wrote an existing file."""
+    """Return the path of ``FILE`` in the inventory. Raises ``InputError`` if another program wrote this file."""
     if not fleet.path.is_dir():
         sentence = f"not a directory; {FILE} is written to an inventory that is a directory"
         raise InputError(sentence, str(fleet.path))

@@ -16,7 +16,7 @@ RESULT = "/var/lib/hostwright/selfaudit.json"
 METRICS = "hostwright.prom"
 SERVICE, TIMER = "hostwright-selfaudit.service", "hostwright-selfaudit.timer"
 UNITS = "/etc/systemd/system"
-STAMP = f"/var/lib/systemd/timers/stamp-{TIMER}"  #: file whose modification time is the time of the timer's last run
+STAMP = f"/var/lib/systemd/timers/stamp-{TIMER}"  #: file with the time of the timer's last run as modification time
 CALENDAR = "sed -n 's/^OnCalendar=//p' %s | xargs -d '\\n' env SYSTEMD_COLORS=0 systemd-analyze calendar"
 
 

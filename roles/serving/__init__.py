@@ -13,7 +13,7 @@ from hostwright.standard.roles.workspaces.declared.workspace import Workspace, w
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """No variables: workspaces of the kind ``serving`` declare the models for the role ``serving``."""
+    """No variables, because workspaces of the kind ``serving`` declare the models."""
 
 
 @role(needs=["workspaces"])

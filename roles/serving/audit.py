@@ -11,7 +11,7 @@ MODELS = Snippet.beside(__file__, "audit_root.sh", "serving", root=True)
 
 
 def audit_values(v: Serving, ctx: RoleContext) -> Iterator[AuditValue]:
-    """Yield, for each model, the served versions, the live version, and the checksum of each version's files."""
+    """Yield served versions, live version and checksums of each model."""
     for space in model_servers(ctx):
         name, versions = space.name, space.entry.versions
         yield AuditValue(f"{name} versions", MODELS.line(f"{name} versions"), ",".join(map(str, sorted(versions))))

@@ -1,4 +1,4 @@
-"""States of the role ``serving``, imported only for hosts that have it."""
+"""States of the role ``serving``, imported only for hosts with this role."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks ``serve.…`` for models. Each task imports its implementation when it runs."""
+"""Tasks ``serve.…`` for models. Each imports its implementation when it runs."""
 
 from __future__ import annotations
 

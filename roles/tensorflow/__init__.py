@@ -1,4 +1,4 @@
-"""TensorFlow in a venv of its own."""
+"""TensorFlow in a separate venv."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Program that reads facts from an installed TensorFlow, for checks on the host."""
+"""Facts of an installed TensorFlow, for checks on the host."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from hostwright.standard.roles.tensorflow.section import TensorflowSection
 _PRINT = "import json\nprint(json.dumps({**FOUND, **opened}), flush=True)\n"
 LOOK = (Path(__file__).parent / "programs/look.py").read_text("utf-8") + OPENED + _PRINT
 
-#: Python code that prints the wheel's and the loaded TensorRT version. A mismatched TensorRT may end the process, so
-#: this code runs last.
+#: Python code that prints the wheel's and the loaded TensorRT version. It runs last, because a mismatched TensorRT may
+#: end the process.
 _OPEN_TENSORRT = """\
 from tensorflow.compiler.tf2tensorrt import _pywrap_py_utils as trt
 print("tensorrt", *trt.get_linked_tensorrt_version(), *trt.get_loaded_tensorrt_version())
@@ -20,7 +20,7 @@ print("tensorrt", *trt.get_linked_tensorrt_version(), *trt.get_loaded_tensorrt_v
 
 
 def look_command(context: RoleContext) -> tuple[str, ...]:
-    """Return the command that reads from TensorFlow all facts that its checks on a host need."""
+    """Return the command that reads all facts of TensorFlow for checks on a host."""
     section = context.section(TensorflowSection)
     variables = {role.name: variables for role, variables in context.roles}
     python = f"{section.home(variables['tensorflow'].path)}/bin/python"

@@ -1,4 +1,4 @@
-"""Compatibility rules for TensorFlow: Python, CUDA, cuDNN and GPUs of its wheels, and the packages that they import.
+"""Compatibility rules for TensorFlow: Python, CUDA, cuDNN and GPUs of its wheels, and imported packages.
 
 To support a release, add a row to ``TENSORFLOWS``.
 """
@@ -23,14 +23,16 @@ from hostwright.standard.roles.tensorflow.section import TensorflowSection
 TF_TABLE = "TensorFlow's tested build configurations (tensorflow.org/install/source)"
 FIRST_WITH_WHEELS = "2.14"
 BUILD_INFO = "the wheel's build_info"
-#: sources of the limit of TensorFlow's wheels on Blackwell GPUs. TensorFlow fails with the code that the driver
-#: compiles from Hopper's PTX.
+#: sources of the limit on Blackwell GPUs, where TensorFlow fails with the code that the driver compiles from Hopper's
+#: PTX
 BLACKWELL = "the wheel's build_info; tensorflow/tensorflow#89272, #99592, #101746, #103531, #111958"
 
 
 @dataclass(frozen=True, slots=True)
 class TensorFlowRow:
-    """Row of the compatibility table: a release series of TensorFlow, with its wheels' tested versions and GPU code."""
+    """Row of the compatibility table: a release series of TensorFlow, with tested versions and GPU code of its
+    wheels.
+    """
 
     series: str
     release: str
@@ -92,7 +94,7 @@ def _wants(release: str, **limits: str) -> dict[str, tuple[str, str, str]]:
     }
 
 
-#: TensorFlow series → package limits that replace ``IMPORT_LIMITS``; empty: no limit
+#: TensorFlow series → package limits in place of ``IMPORT_LIMITS``; empty: no limit
 LATER_LIMITS = {
     "2.12": _wants("2.12.1", protobuf="5"),
     "2.13": _wants("2.13.1", numpy="1.24.4", protobuf="5"),
@@ -108,7 +110,7 @@ LATER_LIMITS = {
 
 
 def row_of(tensorflow: str) -> TensorFlowRow | None:
-    """Return the row of the compatibility table for the version ``tensorflow``; ``None`` if missing."""
+    """Return the compatibility table's row for the version ``tensorflow``; ``None`` if missing."""
     return next((row for row in TENSORFLOWS if row.series == series(tensorflow)), None)
 
 
@@ -191,7 +193,7 @@ def driver_compiles_its_ptx(
     tensorflow_section: TensorflowSection | None = None,
     cuda: str = "",
 ) -> Misfit | None:
-    """Check that ``driver`` is as new as the toolkit, if a GPU needs the wheel's PTX, which ``driver`` compiles."""
+    """Check that ``driver`` is as new as the toolkit, if a GPU needs the wheel's PTX."""
     row = row_of(tensorflow)
     toolkit = row.cuda if row and _brings_cuda(tensorflow_section) else cuda
     full, floor = DRIVER_FLOORS.get(toolkit) or PTX_FLOORS.get(toolkit), CUBIN_FLOORS.get(toolkit.partition(".")[0])
@@ -214,7 +216,7 @@ def _on_gpus(tensorflow: str) -> str:
 
 
 def processor_has_avx(avx: bool, stack: Stack) -> Misfit | None:
-    """Check that the processor has AVX, if the stack requires it."""
+    """Check that the processor has AVX, if the stack requires AVX."""
     if avx or "avx" not in stack.requirements.cpu_flags:
         return None
     sentence = "the CPU has no AVX, and TensorFlow ends with 'Illegal instruction' without it"
@@ -222,7 +224,7 @@ def processor_has_avx(avx: bool, stack: Stack) -> Misfit | None:
 
 
 def constraints_keep_its_import(tensorflow_section: TensorflowSection) -> Iterator[Misfit]:
-    """Check that all constraints pin the packages whose newer versions break TensorFlow's import."""
+    """Check that all constraints pin the packages with newer versions that break TensorFlow's import."""
     limits = {**IMPORT_LIMITS, **LATER_LIMITS.get(tensorflow_section.series, {})}
     for python in tensorflow_section.usable:
         pins = _pins(tensorflow_section.constraints.get(python, ""))
@@ -240,7 +242,6 @@ def constraints_keep_its_import(tensorflow_section: TensorflowSection) -> Iterat
 
 @lru_cache(maxsize=32)  # A plan calls this for each host, and parsing 180 pins takes 10 ms.
 def _pins(constraints: str) -> Mapping[str, Version]:
-    """Return the packages that a constraints file pins with ``==``."""
     pins = {}
     for line in read_constraints(constraints).plain.splitlines():
         try:

@@ -1,4 +1,4 @@
-"""The stack section of TensorFlow and its Python environment."""
+"""Stack section of TensorFlow and its Python environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TensorRT, which TensorFlow loads for TF-TRT, installed once per host in its own directory."""
+"""TensorRT, which TensorFlow loads for TF-TRT, installed once per host in a separate directory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CONF = "/etc/ld.so.conf.d/tensorrt.conf"
 
 @dataclass(frozen=True, slots=True)
 class Tensorrt:
-    """Variables of the role ``tensorrt``; version and archive come from the stack."""
+    """Variables of the role ``tensorrt``. Version and archive come from the stack."""
 
     #: loader directories from which a second TensorRT is moved to /var/lib/hostwright/set-aside
     loader_directories: tuple[str, ...] = (

@@ -11,7 +11,9 @@ from hostwright.standard.roles.tensorrt.section import TensorrtSection
 
 
 def audit_values(v: Tensorrt, ctx: RoleContext) -> Iterator[AuditValue]:
-    """Yield version and path of TensorRT's libraries for programs, and version and hold of the runtime compiler."""
+    """Yield version and path of the TensorRT libraries that programs load, and version and hold of the runtime
+    compiler.
+    """
     wanted = ctx.section(TensorrtSection)
     for library in wanted.libraries:
         name = library.partition(".so")[0]

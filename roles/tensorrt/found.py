@@ -1,4 +1,4 @@
-"""Finder of TensorRT on a host, whether or not Hostwright installed it: in directories, system libraries, wheels."""
+"""TensorRT found on a host, in directories, system libraries and wheels, whether or not Hostwright installed it."""
 
 from __future__ import annotations
 

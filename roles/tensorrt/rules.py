@@ -1,4 +1,4 @@
-"""Compatibility rules for TensorRT: the CUDA and cuDNN of its archives, and the TensorFlow that loads it."""
+"""Compatibility rules for TensorRT: CUDA and cuDNN of its archives, and the TensorFlow that loads it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ARCHIVES = "names of NVIDIA's archives and packages of TensorRT"
 
 @dataclass(frozen=True, slots=True)
 class TensorrtRow:
-    """Row of the compatibility table: series of CUDA and of cuDNN for which NVIDIA offers a TensorRT release."""
+    """Row of the compatibility table: CUDA and cuDNN series for which NVIDIA offers a TensorRT release."""
 
     cuda: tuple[str, ...]
     cudnn: str

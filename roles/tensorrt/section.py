@@ -1,4 +1,4 @@
-"""The stack section of TensorRT."""
+"""Stack section of TensorRT."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hostwright.roles import ArtifactName, DebianVersion, ExactVersion, Section,
 
 
 class NvrtcPackage(StackPart):
-    """NVIDIA's package of the runtime compiler (NVRTC) from one series of CUDA. It can be installed beside any toolkit.
+    """NVIDIA's package of the runtime compiler (NVRTC) of one CUDA series, usable beside any toolkit.
 
     ``cuda``: the series, such as ``11.1``, which is part of the library's name.
     """
@@ -28,7 +28,7 @@ class NvrtcPackage(StackPart):
 
     @property
     def prefix(self) -> str:
-        """Directory of the CUDA series to which the runtime compiler belongs."""
+        """Directory of the CUDA series of the runtime compiler."""
         return f"/usr/local/cuda-{self.cuda}"
 
     @property
@@ -42,9 +42,9 @@ class NvrtcPackage(StackPart):
 
 
 class TensorrtSection(Section):
-    """TensorRT from NVIDIA's archive, installed in its own directory. NVIDIA's packages require packages of cuDNN.
+    """TensorRT from NVIDIA's archive, in a separate directory, because NVIDIA's packages require packages of cuDNN.
 
-    ``nvrtc``: the runtime compiler with which TensorRT was linked. TensorRT 7.2 loads that of CUDA 11.1, even with CUDA
+    ``nvrtc``: runtime compiler with which TensorRT was linked. TensorRT 7.2 loads the one of CUDA 11.1, even with CUDA
     11.2.
     """
 
@@ -56,7 +56,7 @@ class TensorrtSection(Section):
 
     @property
     def inside(self) -> str:
-        """The archive's only top directory: ``TensorRT-7.2.3.4``."""
+        """Top directory of the archive: ``TensorRT-7.2.3.4``."""
         return f"TensorRT-{self.version}"
 
     @property
@@ -65,7 +65,7 @@ class TensorrtSection(Section):
 
     @property
     def major(self) -> str:
-        """Major version, the suffix of the names by which programs load the libraries: ``7``."""
+        """Major version, which ends the names by which programs load the libraries: ``7``."""
         return self.version.partition(".")[0]
 
     @property
@@ -87,5 +87,5 @@ class TensorrtSection(Section):
         return {"tensorrt": self.version}
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
-        """Return the disk space that the unpacked archive needs, with its libraries for static linking."""
+        """Return the disk space for the unpacked archive, with libraries for static linking."""
         return taken("TensorRT", f"{self.prefix}/lib/{self.libraries[0]}", {CACHE: 5, self.prefix: 14})

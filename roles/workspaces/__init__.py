@@ -1,4 +1,4 @@
-"""The role ``workspaces``: containers in which users work (Jupyter, SSH box, TensorBoard, batch runs)."""
+"""Role ``workspaces``: containers in which users work (Jupyter, SSH, TensorBoard, batch runs)."""
 
 from __future__ import annotations
 
@@ -33,9 +33,7 @@ def _range(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Workspaces:
-    """Inventory variables of the role ``workspaces``, kept in ``inventory/workspaces.yml``. The role's tasks write this
-    file.
-    """
+    """Variables of the role ``workspaces``, which the role's tasks write to ``inventory/workspaces.yml``."""
 
     #: users: ``alice: {uid: 2001, keys: [ssh-ed25519 …]}``; without a uid, the user needs an account on the host
     users: Annotated[

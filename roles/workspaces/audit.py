@@ -19,8 +19,9 @@ CONTAINERS = Snippet.beside(__file__, "audit_root.sh", "workspaces", root=True)
 
 
 def audit_values(v: Workspaces, ctx: RoleContext) -> Iterator[AuditValue]:
-    """Yield whether other hosts are kept out of users' containers, and each declared workspace's state, definition and
-    image. Images may differ between hosts and have no expected value.
+    """Yield each workspace's state, definition and image, and whether other hosts cannot reach users' containers.
+
+    Images may differ between hosts and have no expected value.
     """
     for runs in runs_of(v, ctx):
         name = runs.name

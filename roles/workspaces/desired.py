@@ -1,4 +1,4 @@
-"""Desired states of the role ``workspaces``. The role imports this module only for hosts that have the role."""
+"""Desired states of the role ``workspaces``, imported only for hosts with this role."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hostwright.standard.roles.workspaces.states.running import WorkspaceRuns
 from hostwright.standard.roles.workspaces.states.undeclared import Undeclared
 
 UNITS, BATCH_UNIT = "/etc/systemd/system", "hostwright-batch@.service"
-#: path of the drop-in of docker.service that sets workspaces' firewall rules again after a reboot
+#: path of the drop-in of docker.service that sets the workspaces' firewall rules after a reboot
 AT_DOCKERS_START = f"{UNITS}/docker.service.d/hostwright-workspaces.conf"
 BOX = "/run/hostwright-box"  #: directory in an ssh workspace for files of the workspace's start, owned by the user
 
@@ -61,15 +61,13 @@ def _quotas(v: Workspaces, runs: Sequence[WorkspaceRuns]) -> Iterator[Resource]:
 
 
 def runs_of(v: Workspaces, ctx: RoleContext) -> tuple[WorkspaceRuns, ...]:
-    """Return the desired state of each declared workspace of the host."""
+    """Return the desired state of each declared workspace."""
     declared = workspaces_of(v.containers, v.users, v.directory, v.ports, image_for(ctx.stack))
     return tuple(_runs(workspace, declared, v, ctx) for workspace in declared)
 
 
 def _after_mounted(runs: tuple[WorkspaceRuns, ...]) -> tuple[WorkspaceRuns, ...]:
-    """Return ``runs`` in an order in which each workspace follows the workspaces whose files it mounts. Otherwise the
-    order is by name.
-    """
+    """Sort by name, but each workspace after the workspaces with the files that it mounts."""
     ordered: dict[str, WorkspaceRuns] = {}
 
     def add(state: WorkspaceRuns, above: tuple[str, ...] = ()) -> None:
@@ -95,12 +93,10 @@ def _runs(workspace: Workspace, declared: tuple[Workspace, ...], v: Workspaces, 
 
 
 def _reserved(ctx: RoleContext) -> tuple[tuple[str, str], ...]:
-    """Return the GPUs that other roles of the host reserve, each with the name of the role."""
     return tuple((gpu, role.name) for role, v in ctx.roles if isinstance(v, PromisesGpus) for gpu in v.promised_gpus)
 
 
 def _built(workspace: Workspace, v: Workspaces, ctx: RoleContext) -> ImageBuilt:
-    """Return the image of an ssh workspace, built from the inventory's image and an SSH server."""
     base = workspace.entry.image
     dockerfile = ctx.render("workspaces/ssh/Dockerfile.j2", base=base, refreshed=v.refreshed, folder=BOX)
     others = ((name, ctx.render(f"workspaces/ssh/{name}.j2", folder=BOX)) for name in ("sshd_config", "start"))
@@ -109,7 +105,6 @@ def _built(workspace: Workspace, v: Workspaces, ctx: RoleContext) -> ImageBuilt:
 
 
 def _files(workspace: Workspace, ctx: RoleContext) -> Iterator[tuple[str, str, str]]:
-    """Yield name, mode and text of each file of root for the container of ``workspace``."""
     if workspace.entry.kind == "jupyter":
         config = "jupyter_config.py"
         yield config, "644", ctx.render(f"workspaces/{config}.j2", workspace=workspace)

@@ -20,7 +20,7 @@ from hostwright.standard.roles.container.running import (
 from hostwright.standard.roles.workspaces.declared.forms import UNATTENDED
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
 
-#: Prints root's definitions of workspaces, one per line.
+#: probe that prints root's definitions of workspaces, one per line
 DEFINITIONS = Probe(
     sh(
         "for file in %s/*/definition.json; do [ -f \"$file\" ] || continue; head -c 65536 -- \"$file\" | tr '\\n' ' ';"
@@ -35,8 +35,6 @@ DEFINITIONS = Probe(
 
 @dataclass(frozen=True, slots=True)
 class _Space:
-    """A running workspace of a host."""
-
     container: str  #: name of the workspace's container
     name: str  #: text with the workspace, the user and the number of processes
     again: str  #: name of the mechanism that restarts an ended workspace; empty: none

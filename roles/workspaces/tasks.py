@@ -1,4 +1,4 @@
-"""Tasks ``workspace.…``. Each task imports its implementation only when it runs."""
+"""Tasks ``workspace.…``. Each imports its implementation when it runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Task ``images.rebuild``, which imports its implementation only when it runs."""
+"""Task ``images.rebuild``, which imports its implementation when it runs."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ PATIENCE_S = 600  #: age in seconds from which a process holding an apt lock is 
 
 IN_ORDER = DpkgInOrder()
 
-#: probe that prints ``FILE PID AGE_S NAME`` per process holding an apt or dpkg lock
+#: probe that prints ``FILE PID AGE_S NAME`` for each process with an apt or dpkg lock
 HELD = Probe(sh_file(__file__, "sh/holders.sh", locks=LOCKS), root=True)
 
 
@@ -75,7 +75,7 @@ def _failed(ctx: AuditContext) -> tuple[Installed, ...]:
 
 
 def _journal(ctx: AuditContext) -> list[str]:
-    """Return the names of the journal files that an interrupted dpkg left. Raises ``Unread`` while dpkg runs."""
+    """Raise ``Unread`` while dpkg runs, because only the journal of an interrupted dpkg counts."""
     ctx.require(JOURNAL)
     working = [name for path, _, _, name in _holders(ctx) if path in DPKG_LOCKS]
     if working:
@@ -133,7 +133,7 @@ def pinned_away(ctx: AuditContext) -> Iterator[str]:
 
 
 def packages_of(evidence: Iterable[str]) -> Iterator[str]:
-    """Yield the package name at the start of each evidence line of the rule ``package-script-failed``."""
+    """Yield the package name at the start of each line of ``evidence`` (rule ``package-script-failed``)."""
     yield from (line.partition(";")[0] for line in evidence)
 
 
@@ -209,7 +209,9 @@ def _holders(ctx: AuditContext) -> Iterator[tuple[str, str, int, str]]:
 
 
 def _complaints(ctx: AuditContext) -> tuple[str, ...]:
-    """Return apt's warnings and errors about its sources, each once. Raises ``Unread`` if they could not be read."""
+    """Return apt's warnings and errors about its sources, without duplicates. Raises ``Unread`` if they were not
+    read.
+    """
     return tuple(dict.fromkeys(line.strip() for line in ctx.text(RELEASES).splitlines()))
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 GB, MB = 10**9, 10**6
 LEAST_BYTES = 500 * MB  #: free bytes of a filesystem below which the filesystem may be reported as full (leptonai/gpud)
-#: free share of a filesystem's size below which the filesystem may be reported as full (leptonai/gpud)
+#: free share of a filesystem below which the filesystem may be reported as full (leptonai/gpud)
 LEAST_SHARE = 0.10
 LEAST_INODES = 0.01  #: minimum share of a filesystem's inodes that must be free
 MOST_DIGITS = 18  #: maximum number of digits of a number in df's output. An exbibyte in KiB has 16 digits.
@@ -28,7 +28,7 @@ PLACES = (
     *UNPACKED,
 )  # fmt: skip
 
-#: probe that prints ``df`` of ``PLACES`` in KiB, and then in inodes
+#: probe that prints ``df`` of ``PLACES`` in KiB, then in inodes
 FREE = Probe(sh_file(__file__, "sh/free.sh", places=PLACES))
 
 #: probe that prints ``df`` of /boot and the byte size of the largest initramfs
@@ -36,13 +36,13 @@ INITRAMFS = Probe(
     "timeout -k 1 3 df -Pk -- /boot; stat -L -c %s -- /boot/initrd.img-* | sort -n | tail -n 1", root=True
 )
 
-#: probe that prints size in KiB and path of each file left by an installer
+#: probe that prints size in KiB and path of each file that an installer left
 LEFT_BEHIND = Probe(
     sh("for d in %s /var/cuda-repo-* /var/cache/apt/archives; do\n", CACHE)
     + '  [ -d "$d" ] && timeout -k 1 3 du -sk -- "$d"\ndone; exit 0'
 )
 
-#: directories that must allow running programs. Hardened hosts mount /tmp noexec, so /tmp is not listed.
+#: directories that must allow running programs. /tmp is not listed, because hardened hosts mount it noexec.
 PROGRAMS = ("/", "/usr", "/usr/local", "/opt", "/var", "/var/lib", "/var/lib/dkms", "/var/lib/dpkg", "/var/lib/docker")
 SHARED = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - directories for all users
 EVERYBODY = "1777"  #: file mode of directories for all users (hier(7))
@@ -76,7 +76,7 @@ class Room:
 
     @property
     def full(self) -> bool:
-        """Whether less is free than both 500 MB and a tenth of the size."""
+        """Whether free space is below 500 MB and below a tenth of the size."""
         return self.free < min(LEAST_BYTES, LEAST_SHARE * self.size)
 
     def __str__(self) -> str:
@@ -171,7 +171,7 @@ def _mounts(ctx: AuditContext) -> list[list[str]]:
 
 
 def _rooms(ctx: AuditContext, *, inodes: bool) -> tuple[Room, ...]:
-    """Return the filesystems that the stack writes to, each once. Raises ``Unread`` if ``df`` printed nothing."""
+    """Return each filesystem that the stack writes to once. Raises ``Unread`` if ``df`` printed nothing."""
     blocks, _, nodes = f"\n{ctx.text(FREE)}".partition("\ninodes\n")
     rooms = _by_mount((nodes if inodes else blocks).splitlines(), unit=1 if inodes else 1024)
     if not rooms:
@@ -181,14 +181,12 @@ def _rooms(ctx: AuditContext, *, inodes: bool) -> tuple[Room, ...]:
 
 
 def _by_mount(lines: list[str], unit: int = 1024) -> tuple[Room, ...]:
-    """Parse output lines of ``df``. Its numbers count units of ``unit`` bytes, or inodes with ``unit`` 1."""
     rows = (line.split(None, 5) for line in lines)
     by_mount = {row[5]: row for row in rows if len(row) == 6 and all(map(_is_number, row[1:4]))}
     return tuple(Room(mount, (int(row[2]) + int(row[3])) * unit, int(row[3]) * unit) for mount, row in by_mount.items())
 
 
 def _removable(ctx: AuditContext, rooms: tuple[Room, ...], short: list[Room]) -> Iterator[str]:
-    """Yield evidence lines for large files that may be removed from the filesystems in ``short``."""
     if not short or LEFT_BEHIND not in ctx.facts:
         return
     for line in ctx.facts[LEFT_BEHIND].text.splitlines():

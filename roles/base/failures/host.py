@@ -21,8 +21,7 @@ NEXT_BOOT = Probe(sh_file(__file__, "sh/nextboot.sh"), root=True)
 AHEAD_S = 60  #: maximum seconds that a host's clock may be ahead of the controller's clock
 OFF_TARGETS = ("rescue.target", "emergency.target", "poweroff.target", "halt.target", "reboot.target", "kexec.target")
 AWAKE = ("ignore", "lock")  #: values of logind's IdleAction with which an idle host keeps running
-#: minimum limit of processes, and of open files, per user. A training job with sixteen data loaders reaches as many
-#: threads.
+#: minimum limit of processes and of open files per user. A training job with sixteen data loaders needs as many.
 LEAST_OF_USER = 1024
 LEAST_OF_HOST = 8192  #: minimum limit of processes of all users together
 MOST_IN_HUGE_PAGES = 0.8  #: maximum share of the host's memory that huge pages may take (our choice)
@@ -39,7 +38,7 @@ CYCLE = (
     r"Found ordering cycle on [^\n]*(?:\n[^\n]*(?:Found dependency on|ordering cycle|break cycle)[^\n]*){0,9}"
     r"|[^\n]*(?:to break ordering cycle|Unable to break cycle|Breaking ordering cycle)"
 )
-#: maximum seconds that a host's clock may be behind the controller's clock. The clock may be read up to 75 s before
+#: maximum seconds that a host's clock may be behind the controller's. The clock may be read up to 75 s before
 #: ``AuditContext.now``.
 BEHIND_S = 150
 

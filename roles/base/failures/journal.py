@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 LINES = 20  #: maximum number of journal lines to read, per failed unit and for the kernel
 MOST_UNITS = 12  #: maximum number of failed units whose journals are read
-#: words that preselect kernel messages before the failure rules' patterns run
+#: words that preselect kernel messages before failure rules match their patterns
 WORDS = (
     r"EDAC|Memory failure|[Mm]achine [Cc]heck|Hardware [Ee]rror|event severity|AER:|severity=Uncorrect|DPC:"
     r"|I/O error|medium error|target error|lost (async )?page write|offline device|Disk failure|failed command"
@@ -31,7 +31,7 @@ _NO_WORDS = ("start-limit-hit", "success")  #: results of failed systemd units t
 
 @once
 def failed_units(ctx: AuditContext) -> Mapping[str, str]:
-    """Return each failed systemd unit → its result, last log lines, and their known cause.
+    """Return each failed systemd unit → result, last log lines and known cause.
 
     Raises ``Unread`` if the journal was not read.
     """
@@ -60,7 +60,7 @@ def other_unit_failed(ctx: AuditContext) -> Iterator[str]:
 
 
 def in_kernel_log(pattern: str, unless: str = "") -> Callable[[AuditContext], Iterator[str]]:
-    """Return a sign function that yields lines of the kernel log which match ``pattern``, but not ``unless``.
+    """Return a function that yields the kernel log lines that match ``pattern``, but not ``unless``.
 
     The lines are from the current boot, and at most seven days old.
     """
@@ -75,7 +75,7 @@ def in_kernel_log(pattern: str, unless: str = "") -> Callable[[AuditContext], It
 
 
 def kernel_sign(pattern: str, unless: str = "") -> Sign:
-    """Return the sign of a failure rule: a line of the kernel log matches ``pattern``, but not ``unless``."""
+    """Return the symptom of a failure rule: a kernel log line matches ``pattern``, but not ``unless``."""
     return Sign("base", in_kernel_log(pattern, unless), (JOURNAL,), grave=False)
 
 

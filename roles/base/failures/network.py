@@ -5,14 +5,14 @@ from __future__ import annotations
 from hostwright.failures import FailureRule, ForPeople, Variant
 from hostwright.standard.roles.base.failures.trust import PROXY_REFUSES
 
-#: pattern of the server in a URL, which skips a login before the server
+#: pattern of the server in a URL. A login before the server is skipped.
 SERVER = r"https?://(?:[^/\s@'\"]{1,200}@)?(?P<server>[\w.-]{1,200})"
 #: pattern of a line in a web server's request log
 _SERVED = r"\"(?:GET|POST|PUT|HEAD|DELETE|OPTIONS|PATCH) /[^\n]{0,300} HTTP/"
 _AWAY = "(?:408|429|5[0-9]{2})"  #: pattern of HTTP statuses for temporary errors (RFC 9110, RFC 6585)
 _ERRNO = r"(?:Network is unreachable|No route to host|[Cc]onnection (?:refused|timed out|reset))"
 
-#: failure rules about network connections, where an earlier rule takes precedence over a later rule
+#: failure rules about network connections, in order of precedence
 WAY = (
     FailureRule(
         "ca-bundle-missing",
@@ -108,8 +108,8 @@ WAY = (
     ),
 )
 
-#: failure rule for a server without TLS. apt also reports missing Release files then, and the rules for missing Release
-#: files follow.
+#: failure rule for a server without TLS. The rules for missing Release files follow, because apt then reports these
+#: too.
 PLAIN = FailureRule(
     "tls-answered-plainly",
     r"An unexpected TLS packet was received|SSL routines[^\n]{0,60}wrong version number"

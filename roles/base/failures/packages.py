@@ -53,8 +53,7 @@ _DRIVER = r"(?:lib)?(?:nvidia|cuda-drivers|xserver-xorg-video-nvidia)[\w.+-]{0,6
 #: pattern of messages about lack of space that are not about a full disk
 _NOT_FULL = r"directory watch|inotify|failed to watch|watcher|posix_fallocate failed|/dev/shm|</torch_|/sys/fs/cgroup"
 
-#: failure rules for a full disk, which precede all other rules. With a full disk, every tool also prints another
-#: message.
+#: failure rules for a full disk, first in order of precedence, because every tool then also prints another message
 DISK = (
     FailureRule(
         "no-space",

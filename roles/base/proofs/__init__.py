@@ -11,7 +11,7 @@ from hostwright.standard.roles.base.proofs import judges
 from hostwright.standard.roles.base.proofs.sources import source
 
 DISK_BYTES = 4 * 1024**3  #: size in bytes of the disk test's file. Most disk controllers cache less (1 to 4 GiB).
-#: size in bytes of each of the memory test's three arrays. STREAM requires four times the last-level cache.
+#: size in bytes of each array of the memory test. STREAM requires four times the last-level cache.
 MEMORY_BYTES = 512 * 1024**2
 
 MEMORY_S = 2.5  #: duration in seconds of a memory test (our choice)

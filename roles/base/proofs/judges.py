@@ -1,4 +1,4 @@
-"""Judges, which return findings from a proof's measurements of one host's disk, memory, processors and network."""
+"""Findings from a proof's measurements of a host's disk, memory, processors and network."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ SOLID_STATE = 540.0  #: minimum throughput of a solid-state disk in MB/s, nine t
 #: minimum share of a network link's rate (our choice). Between idle hosts, four TCP connections reach nine tenths.
 LEAST_OF_LINK = 0.5
 
-#: CPU frequency drivers whose governor ``powersave`` raises the frequency under load (intel_pstate.rst, amd-pstate.rst,
-#: cpufreq.rst)
+#: CPU frequency drivers with a governor ``powersave`` that raises the frequency under load (intel_pstate.rst,
+#: amd-pstate.rst, cpufreq.rst)
 _FOLLOWS_LOAD = ("intel_pstate", "amd-pstate-epp", "amd_pstate_epp")
 
 
@@ -39,7 +39,7 @@ def _slow(measured: Measurements) -> Iterator[ProofFinding]:
 
 
 def memory(measured: Measurements, _expected: Expected) -> tuple[ProofFinding, ...]:
-    """Check that the host's memory kept the written values."""
+    """Check that memory kept the written values."""
     return tuple(_wrong(measured, "wrong values in memory", "the host's memory returned wrong values"))
 
 
@@ -50,7 +50,7 @@ def _wrong(measured: Measurements, name: str, sentence: str) -> Iterator[ProofFi
 
 
 def processors(measured: Measurements, _expected: Expected) -> tuple[ProofFinding, ...]:
-    """Check that the processors run at full speed, and that each of their NUMA nodes has memory."""
+    """Check that the processors run at full speed, and that each NUMA node has memory."""
     return (*_governor(measured), *_limit(measured), *_nodes(measured))
 
 
@@ -70,9 +70,9 @@ def _governor(measured: Measurements) -> Iterator[ProofFinding]:
 
 
 def _limit(measured: Measurements) -> Iterator[ProofFinding]:
-    """Yield findings about limits on the processors' frequency. A limit below half of the maximum is a failure.
+    """Report a frequency limit below half of the processor's maximum as a failure.
 
-    A higher limit may be the operator's choice, so it is only a note.
+    A higher limit is only a note, because it may be the operator's choice.
     """
     for one in measured.named("frequency limit"):
         if one.number is not None and one.number < 100:
@@ -92,7 +92,7 @@ def _nodes(measured: Measurements) -> Iterator[ProofFinding]:
 
 
 def network(least: float) -> Callable[[Measurements, Expected], tuple[ProofFinding, ...]]:
-    """Return a judge that requires ``least`` MB/s to and from the hosts with which the proof exchanged data."""
+    """Return a check for at least ``least`` MB/s to and from the other hosts of the proof."""
 
     def judge(measured: Measurements, _expected: Expected) -> tuple[ProofFinding, ...]:
         others = {one.name: str(one.value) for one in measured if one.name in {"sent to", "received from"}}

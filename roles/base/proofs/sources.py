@@ -13,10 +13,9 @@ _ROLES, _SHARED = "hostwright.standard.roles.", ".proofs.programs."
 
 
 def source(module: str, file: str, *others: str) -> str:
-    """Return the text of the C file ``file`` beside ``module`` (a ``__file__``), with each quoted header included once.
+    """Return the C file ``file`` beside ``module`` (a ``__file__``), with each quoted header included once.
 
-    Headers are searched in the directories of ``module``, of ``others`` and of this file, in this order. Raises
-    ``FileNotFoundError`` if a header is in none of them.
+    Headers are searched beside ``module``, ``others`` and this file. Raises ``FileNotFoundError`` for a missing header.
     """
     return _whole(tuple(Path(name).parent for name in (module, *others, __file__)), file)
 
@@ -40,15 +39,14 @@ def _lines(folders: tuple[Path, ...], path: Path, known: set[str]) -> Iterator[s
 
 @cache
 def python_source(module: str, file: str) -> str:
-    """Return the text of a Python program in the folder ``programs`` beside ``module`` (a ``__file__``).
+    """Return a Python program of the folder ``programs`` beside ``module`` (a ``__file__``), as one file.
 
-    Modules that it imports from folders ``proofs/programs`` of roles are included before it, and these imports removed.
+    Imported modules of the folders ``proofs/programs`` of roles are included before the program.
     """
     return "from __future__ import annotations\n" + "".join(_parts(Path(module).parent / "programs" / file, set()))
 
 
 def _parts(path: Path, known: set[Path]) -> Iterator[str]:
-    """Yield the texts of the modules that the program ``path`` imports, except ``known`` ones, then its own text."""
     known.add(path)
     lines = path.read_text("utf-8").splitlines(keepends=True)
     for node in ast.parse("".join(lines)).body:

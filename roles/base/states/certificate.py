@@ -15,8 +15,8 @@ AUTHORITY = "authority.crt"
 class OwnCertificate(Resource):
     r"""``directory`` has a certificate with its key for all names of the host, valid for at least 30 days.
 
-    Renewal keeps the authority's own certificate, so users import it only once. The authority can sign only for names
-    of this host and for IP addresses, in case its key is stolen.
+    Renewal keeps the authority's certificate, so that users import it only once. The authority can sign only for the
+    host's names and for IP addresses, in case its key is stolen.
 
     >>> from hostwright.plan.testing import plan_text
     >>> print(plan_text(OwnCertificate("/var/lib/proxy", (), "proxy"), {"problems": "ends within 30 days\n"}))

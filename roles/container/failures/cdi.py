@@ -50,7 +50,6 @@ def too_new(ctx: AuditContext) -> Iterator[str]:
 
 
 def _readers() -> str:
-    """Return a text with the engine releases that read CDI specifications of version 0.7.0."""
     return ", ".join(f"{row.engine} {dotted(row.reads_0_7)}" for row in ENGINE_ROWS)
 
 

@@ -109,7 +109,6 @@ def other_runtime_gone(ctx: AuditContext) -> Iterator[str]:
 
 
 def _runtimes_gone(ctx: AuditContext) -> Iterator[tuple[str, str]]:
-    """Yield the program of each runtime in daemon.json whose program is missing, with a text about it."""
     if not engine_package(ctx):
         return
     try:
@@ -185,9 +184,6 @@ def restart_due(ctx: AuditContext) -> Iterator[str]:
 
 
 def _in_order(ctx: AuditContext, restart: RestartedAfter) -> bool:
-    """Return whether the restart of Docker is enough: its configuration is as desired, and no other failure rule
-    applies.
-    """
     try:
         if any(state.plan(ctx.facts) for state in restart.inputs) or said_twice(ctx) or any(runtime_unknown(ctx)):
             return False
@@ -224,8 +220,8 @@ def flushed(ctx: AuditContext) -> Iterator[str]:
     yield from without(ctx.text(FIREWALL))
 
 
-#: failure rule for an option in both daemon.json and dockerd's command line. The rule daemon-json also matches such a
-#: message, so this rule precedes that rule.
+#: failure rule for an option in both daemon.json and dockerd's command line. It precedes the rule daemon-json, which
+#: also matches such a message.
 TWICE = FailureRule(
     "daemon-json-twice",
     r"directives are specified both as a flag and in the",

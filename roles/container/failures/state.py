@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 UNIT = "docker.service"
 
-#: shell condition that is true if the Docker daemon runs. Each audit evaluates this several times, so the condition
-#: starts no process.
+#: shell condition that is true if the Docker daemon runs. It starts no process, because each audit evaluates it several
+#: times.
 ACTIVE = (
     '{ pid=; read -r pid; [ -n "$pid" ] && [ -d "/proc/$pid" ]; } 2>/dev/null </run/docker.pid'
     f" || systemctl is-active --quiet {UNIT}"
 )
-#: probe that prints ``runtime NAME`` and ``cgroup DRIVER``. Connecting to a stopped daemon's socket would start the
-#: daemon.
+#: probe that prints ``runtime NAME`` and ``cgroup DRIVER``. It never connects to a stopped daemon's socket, which would
+#: start the daemon.
 INFO = Probe(
     f"{ACTIVE} || exit 3\n"
     f"{{ {LOCAL_API}/info || timeout -k 1 5 {LOCAL_DOCKER} info --format '{{{{json .}}}}'; }} |\n"
@@ -35,13 +35,13 @@ INFO = Probe(
     root=True,
 )
 
-#: probe that prints dockerd's command line with the options from Debian's file
+#: probe that prints dockerd's command line with the options of Debian's file
 COMMAND = Probe(
     f"systemctl show -p ExecStart -p FragmentPath -p DropInPaths -- {UNIT} &&"
     " { grep -s '^DOCKER_OPTS=' /etc/default/docker; exit 0; }"
 )
 
-#: probe that prints ``FILE:WORDS`` for files that point root's ``docker`` to another daemon
+#: probe that prints ``FILE:WORDS`` for files that set another daemon for root's ``docker``
 CONTEXT = Probe(
     """grep -HosE '"currentContext"[[:space:]]*:[[:space:]]*"[^"]{1,200}"' /root/.docker/config.json\n"""
     "grep -HosE '^[[:space:]]*(export )?DOCKER_(HOST|CONTEXT)=[^[:space:];]{1,200}' /etc/environment"
@@ -52,7 +52,7 @@ _OWN = Pattern(r".*(?:\"default\"|=['\"]?(?:default|unix:///(?:var/)?run/docker\
 
 SETTINGS = JsonMerged(DAEMON_JSON, "{}").probes()[:2]  #: probes for metadata and text of daemon.json
 
-#: dockerd option → key in daemon.json, where the two names differ (moby: NamedOption)
+#: dockerd option → key in daemon.json, where the names differ (moby: NamedOption)
 _KEYS = {
     "host": "hosts", "H": "hosts", "label": "labels", "log-opt": "log-opts", "exec-opt": "exec-opts",
     "storage-opt": "storage-opts", "insecure-registry": "insecure-registries", "registry-mirror": "registry-mirrors",
@@ -70,14 +70,14 @@ _ASSIGNED = Pattern(r"(?m)^DOCKER_OPTS=(.*)$")
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """The container runtimes and the cgroup driver of Docker's running daemon."""
+    """Container runtimes and cgroup driver of the running Docker daemon."""
 
     runtimes: tuple[str, ...]
     cgroup_driver: str
 
 
 class NotJson(Exception):
-    """The error for a daemon.json that is not a JSON object. The error's text is the reason."""
+    """Error for a daemon.json that is not a JSON object, with the reason as text."""
 
 
 def engine_package(ctx: AuditContext) -> str:
@@ -89,9 +89,7 @@ def engine_package(ctx: AuditContext) -> str:
 
 
 def engine(ctx: AuditContext) -> Engine:
-    """Return the state of Docker's daemon. Raises ``Unread`` if the state is unknown, or the daemon does not run or
-    respond.
-    """
+    """Return the state of the Docker daemon. Raises ``Unread`` if the daemon does not run or respond."""
     rows = [line.partition(" ")[::2] for line in ctx.text(INFO).splitlines()]
     runtimes = tuple(value.strip() for key, value in rows if key == "runtime" and value.strip())
     drivers = [value.strip() for key, value in rows if key == "cgroup"]
@@ -107,8 +105,9 @@ def led_elsewhere(ctx: AuditContext) -> Iterator[str]:
 
 
 def settings(ctx: AuditContext) -> Mapping[str, Any]:
-    """Return the settings in daemon.json; empty if the file is missing. Raises ``Unread`` if the file was not read, and
-    ``NotJson`` if it is not a JSON object.
+    """Return the settings in daemon.json; empty without the file.
+
+    Raises ``Unread`` if the file was not read, and ``NotJson`` if it is not a JSON object.
     """
     stat, text = (ctx.answer(probe) for probe in SETTINGS)
     if not stat.ok or not text.text.strip():
@@ -127,8 +126,9 @@ def settings(ctx: AuditContext) -> Mapping[str, Any]:
 
 
 def options(ctx: AuditContext) -> frozenset[str]:
-    """Return the options on dockerd's command line, named as keys of daemon.json. Raises ``Unread`` if the command line
-    was not read.
+    """Return the options on dockerd's command line as keys of daemon.json.
+
+    Raises ``Unread`` if the command line was not read.
     """
     text = ctx.text(COMMAND)
     start = _STARTED.search(text)
@@ -144,14 +144,15 @@ def unit_files(ctx: AuditContext) -> tuple[str, ...]:
 
 
 def said_twice(ctx: AuditContext) -> tuple[str, ...]:
-    """Return the keys that daemon.json and dockerd's command line both set, so that dockerd does not start. Raises
-    ``Unread`` and ``NotJson`` like ``settings``.
+    """Return the keys set by both daemon.json and dockerd's command line, so that dockerd does not start.
+
+    Raises ``Unread`` and ``NotJson`` like ``settings``.
     """
     return tuple(sorted((settings(ctx).keys() & options(ctx)) - _MERGED))
 
 
 def _no_constant(name: str) -> None:
-    """Raise ``ValueError`` for the constants NaN and Infinity, which Python accepts in JSON, but Go does not."""
+    """Raise ``ValueError`` for NaN and Infinity, which Python accepts in JSON, but Go does not."""
     raise ValueError(f"{name} is not valid JSON")
 
 
@@ -163,7 +164,6 @@ def _split(value: str) -> str:
 
 
 def _key(word: str) -> str:
-    """Return the key of daemon.json for the option ``word`` of dockerd; empty if ``word`` is the value of an option."""
     if word.startswith("--"):
         name = word[2:].partition("=")[0]
     elif word.startswith("-"):

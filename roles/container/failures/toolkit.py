@@ -53,7 +53,6 @@ def moved(ctx: AuditContext) -> Iterator[str]:
 
 
 def _was_at(ctx: AuditContext, version: str) -> bool:
-    """Return whether the host's release record has the version ``version`` of the toolkit."""
     record = release.read(ctx.facts) if RELEASE in ctx.facts else {}
     versions = record.get("versions")
     return isinstance(versions, dict) and versions.get("container-toolkit") == version
@@ -112,9 +111,7 @@ def paths_gone(ctx: AuditContext) -> Iterator[str]:
 
 
 def _complaint(ctx: AuditContext) -> str:
-    """Return the error text of ``nvidia-container-cli``; empty if the command succeeds or is missing, or the driver
-    layer is not as desired.
-    """
+    """Return the error text of ``nvidia-container-cli``; empty if the driver layer is not as desired."""
     answer = ctx.answer(REACHES_DRIVER)
     if answer.ok or answer.status == NO_PROGRAM or ctx.differs("driver"):
         return ""

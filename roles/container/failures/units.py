@@ -72,7 +72,6 @@ def links_unit_failed(ctx: AuditContext) -> Iterator[str]:
 
 
 def _explained(ctx: AuditContext, name: str) -> bool:
-    """Return whether another failure rule explains why the unit ``name`` does not start."""
     with suppress(Unread):
         if any(line.startswith(f"{name} ") for line in file_missing(ctx)):
             return True

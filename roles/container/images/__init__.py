@@ -1,1 +1,1 @@
-"""Container images: loads archives from the controller on hosts, and lists images and containers on hosts."""
+"""Container images: loading of archives from the controller, and lists of images and containers on hosts."""

@@ -1,4 +1,4 @@
-"""Reads the images of a host's Docker, with names, digests and dates, and their containers."""
+"""Images and containers of a host's Docker, with names, digests and dates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _format(word: str, fields: dict[str, str]) -> str:
     return f"{word} {{" + ",".join(f'"{name}":{{{{json {place}}}}}' for name, place in fields.items()) + "}"
 
 
-#: directory on a host with a list of images for each archive's checksum
+#: directory on a host with a list of images for each archive, named by the archive's checksum
 LOADS = "/var/lib/hostwright/images"
 IMAGES_PROBE = Probe(
     sh_file(
@@ -34,7 +34,7 @@ IMAGES_PROBE = Probe(
 
 @dataclass(frozen=True, slots=True)
 class HostImage:
-    """An image in a host's Docker. All values come from the host and are untrusted."""
+    """Image in a host's Docker. All values come from the host and are untrusted."""
 
     id: str
     created: str
@@ -43,7 +43,7 @@ class HostImage:
     digests: tuple[str, ...] | None = None
 
     def days(self, now: datetime) -> int | None:
-        """Return the image's age in days at the time ``now``; ``None`` if its builder set no date."""
+        """Return the image's age in days; ``None`` without a date."""
         try:
             made = datetime.fromisoformat(self.created[:19]).replace(tzinfo=UTC)
         except ValueError:
@@ -53,7 +53,7 @@ class HostImage:
 
 @dataclass(frozen=True, slots=True)
 class HostContainer:
-    """A container in a host's Docker."""
+    """Container in a host's Docker."""
 
     name: Annotated[str, Field(max_length=512)]
     image: str
@@ -63,9 +63,7 @@ class HostContainer:
 
 @dataclass(frozen=True, slots=True)
 class ImageFacts:
-    """The images and containers of a host's Docker. If they are unknown, ``trouble`` is the reason, as the start of a
-    sentence.
-    """
+    """Images and containers of a host's Docker. If they are unknown, ``trouble`` has the reason."""
 
     images: tuple[HostImage, ...] = ()
     containers: tuple[HostContainer, ...] = ()
@@ -83,7 +81,7 @@ CONTAINERD = "Docker uses containerd's image store on this host, in which image 
 
 
 def read_images(facts: Facts) -> ImageFacts:
-    """Return the images and containers of a host's Docker from the answer to ``IMAGES_PROBE``."""
+    """Parse the output of ``IMAGES_PROBE``."""
     answer = facts[IMAGES_PROBE]
     lines = [line.partition(" ")[::2] for line in answer.text.splitlines()]
     if answer.truncated or not lines or lines[-1][0] != "end":

@@ -1,4 +1,4 @@
-"""The state that ``images.push`` applies: the images of an archive are in a host's Docker.
+"""State that ``images.push`` applies: the images of an archive are in a host's Docker.
 
 Only Docker on the host reads the archive.
 """
@@ -26,7 +26,7 @@ from hostwright.roles import Artifact, InputError, Pattern, sh, sh_file, shown_b
 from hostwright.standard.roles.container.images.facts import CONTAINERD, IMAGES_PROBE, LOADS, read_images
 from hostwright.standard.roles.container.images.reference import is_tagged
 
-LOAD_TIMEOUT_S = 2 * 3600.0  #: time limit in seconds for loading an archive. 20 GB on a slow disk take two hours.
+LOAD_TIMEOUT_S = 2 * 3600.0  #: time limit in seconds for loading an archive. On a slow disk, 20 GB take two hours.
 UNKNOWN = "unknown"
 _NO_FILE_NAME = re.compile(r"[^A-Za-z0-9._+-]+")
 _ID = Pattern("sha256:[0-9a-f]{64}")
@@ -36,16 +36,14 @@ _OF_UNPACKING = 2
 
 @dataclass(frozen=True, slots=True)
 class LoadedImage:
-    """An image that Docker loaded from an archive: its ID (``sha256:…``) and a name."""
+    """Image that Docker loaded from an archive: its ID (``sha256:…``) and a name."""
 
     id: str
     name: str
 
 
 def artifact_of(path: Path) -> Artifact:
-    """Return the archive at ``path`` as an artifact for hosts. Raises ``InputError`` if ``path`` is not a readable
-    file.
-    """
+    """Return the archive at ``path`` as an artifact for hosts. Raises ``InputError`` for an unreadable file."""
     if path.is_dir():
         raise InputError(
             "is a directory, but `docker load` needs an archive file; convert an OCI layout with `skopeo "
@@ -78,15 +76,14 @@ class ImagesLoaded(Resource):
 
     @property
     def _recorded(self) -> Probe:
-        """The probe that prints the images that Docker loaded from the archive, as lines ``ID NAME``."""
         return Probe(sh("cat -- %s 2>/dev/null || :", self._record), root=True)
 
     def probes(self) -> tuple[Probe, ...]:
         return (IMAGES_PROBE, self._recorded)
 
     def images(self, facts: Facts) -> tuple[LoadedImage, ...]:
-        """Return the archive's images in the host's Docker; empty if they are not loaded, or one of the names points to
-        another image.
+        """Return the archive's images in the host's Docker; empty if an image is missing or a name points to another
+        image.
         """
         there = read_images(facts)
         rows = [line.split(" ") for line in facts[self._recorded].text.splitlines()]

@@ -1,6 +1,4 @@
-"""Implements ``images.push``: loads an archive on each host, or on one host that shares the images through a
-registry.
-"""
+"""Implementation of ``images.push``: an archive is loaded on each host, or on one host that pushes to a registry."""
 
 from __future__ import annotations
 
@@ -36,13 +34,11 @@ from hostwright.standard.roles.container.images.throughregistry import ImagesPul
 
 @runtime_checkable
 class ImageRegistry(Protocol):
-    """The variables of a role that gives its host an image registry. A host has at most one such role."""
+    """Variables of a role that gives its host an image registry. A host has at most one such role."""
 
     @property
     def image_registry(self) -> str:
-        """The name and port by which the host reaches the registry, such as ``reg01:5000``; empty without a
-        registry.
-        """
+        """Name and port of the registry, such as ``reg01:5000``; empty without a registry."""
 
     @property
     def serves_images(self) -> bool:
@@ -50,7 +46,7 @@ class ImageRegistry(Protocol):
 
 
 def registry_at(target: TargetHost) -> str:
-    """Return name and port of the host's image registry; empty without one."""
+    """Return name and port of the host's image registry; empty without a registry."""
     return next((v.image_registry for v in target.variables.values() if isinstance(v, ImageRegistry)), "")
 
 
@@ -73,9 +69,7 @@ class _Push:
     again: Command  #: invoke command with which the operator started the push
 
     def reach(self, targets: Targets, state: Resource, at: str = "") -> int:
-        """Apply ``state`` to the hosts ``targets``, and return the exit status. ``at`` is the registry to record in the
-        run.
-        """
+        """Apply ``state`` to the hosts ``targets``; return the exit status. ``at``: registry to record in the run."""
         artifact, names = self.loaded.artifact, self.loaded.names
         goal = OnlyStates(ROLE, (state,), {artifact.name: artifact})
         request = replace(self.request, own={"archive": str(self.archive), "images": list(names), "registry": at})
@@ -92,9 +86,7 @@ class _Push:
 
 
 def push(request: Request, archive: str, *, name: str = "", registry: bool = False) -> int:
-    """Run ``images.push`` with the archive at the path ``archive``. ``name`` contains the image names to set, separated
-    by commas.
-    """
+    """Run ``images.push`` with the archive at the path ``archive``. ``name``: comma-separated image names to set."""
     if not archive:
         raise InputError("missing; give an archive from `docker save -o FILE NAME:TAG`: --archive FILE", "--archive")
     names = tuple(dict.fromkeys(map(_name, name.split(",")))) if name else ()
@@ -118,9 +110,7 @@ def _name(text: str) -> str:
 
 
 def registry_of(targets: Targets) -> str:
-    """Return the registry that all these hosts use. Raises ``InputError`` if one has no registry, or they use
-    several.
-    """
+    """Return the registry of all these hosts. Raises ``InputError`` if a host has none, or if registries differ."""
     found: dict[str, list[str]] = {}
     for target in targets:
         found.setdefault(registry_at(target), []).append(target.name)
@@ -140,10 +130,9 @@ def registry_of(targets: Targets) -> str:
 
 
 def _through(one: _Push, at: str) -> int:
-    """Load the archive on one host, which pushes the images to the registry ``at``. The other hosts pull them from
-    there by digest.
+    """Push the images from one host to the registry ``at``, from which the other hosts pull them by digest.
 
-    With ``--json``, only the JSON document of the last of these steps is printed.
+    With ``--json``, only the JSON document of the last step is printed.
     """
     first = pusher_of(one.targets)
     others = tuple(target for target in one.targets if target.name != first.name)
@@ -167,9 +156,6 @@ def _through(one: _Push, at: str) -> int:
 def _stages(
     one: _Push, first: TargetHost, others: tuple[TargetHost, ...], at: str
 ) -> Iterator[tuple[Targets, Resource]]:
-    """Yield the steps of a push through a registry: hosts, and the state to apply to them. Each state depends on the
-    result of the previous step.
-    """
     alone = replace(one.targets, chosen=(first,))
     yield alone, one.loaded
     facts = one.facts(first, one.loaded.probes())
@@ -188,8 +174,9 @@ def _stages(
 
 
 def pusher_of(targets: Targets) -> TargetHost:
-    """Return the host of a push through a registry that gets the archive from the controller: the registry's host if it
-    has Docker, else the first host.
+    """Return the host that loads the archive and pushes the images.
+
+    This is the registry's host if it has Docker, else the first host.
     """
     able = [target for target in targets if serves_images(target) and ROLE in {role.name for role in target.of_host}]
     return able[0] if able else next(iter(targets))

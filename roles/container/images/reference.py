@@ -1,4 +1,4 @@
-"""Parses image names by Docker's grammar (distribution/reference)."""
+"""Parser of image names by Docker's grammar (distribution/reference)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hostwright.roles import Command, Pattern
 HUB = "docker.io"  #: registry that Docker uses for an image name without a registry
 _OLD_HUB = "index.docker.io"
 _OFFICIAL = "library/"  #: path prefix of Docker Hub's own images, such as ``debian``
-_MOST_PATH = 255  #: maximum number of characters in an image name's path, which is Docker's own limit
+_MOST_PATH = 255  #: maximum number of characters in an image name's path (Docker's own limit)
 #: maximum number of characters in a registry's address (our choice). DNS limits a name to 255 characters.
 _MOST_REGISTRY = 255 + len(":65535")
 _ID = Pattern(r"[0-9a-f]{64}")
@@ -23,7 +23,7 @@ _DIGEST = Pattern(r"sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128}
 
 @dataclass(frozen=True, slots=True)
 class ImageName:
-    """An image name ``[REGISTRY/]PATH[:TAG][@DIGEST]``. Tag and digest are empty if missing."""
+    """Image name ``[REGISTRY/]PATH[:TAG][@DIGEST]``. Tag and digest are empty if missing."""
 
     registry: str
     path: str
@@ -32,7 +32,7 @@ class ImageName:
 
     @property
     def repository(self) -> str:
-        """The registry and path in Docker's notation, without the name of Docker Hub and its prefix ``library/``."""
+        """Registry and path in Docker's notation, without Docker Hub's name and its prefix ``library/``."""
         if self.registry not in (HUB, ""):
             return f"{self.registry}/{self.path}"
         word = self.path.removeprefix(_OFFICIAL)
@@ -40,7 +40,7 @@ class ImageName:
 
     @property
     def shown(self) -> str:
-        """The name as in Docker's list of images: with the digest if the name has one, else with the tag."""
+        """Name as in Docker's list of images: with the digest if present, else with the tag."""
         return f"{self.repository}@{self.digest}" if self.digest else f"{self.repository}:{self.tag or 'latest'}"
 
 
@@ -78,7 +78,7 @@ def read_image_name(text: str) -> ImageName:
 
 
 def familiar(text: str) -> str:
-    """Return the image name ``text`` in Docker's notation. It must have a tag and no digest.
+    """Return the image name ``text``, with a tag and without a digest, in Docker's notation.
 
     >>> familiar("docker.io/library/debian:11")
     'debian:11'
@@ -100,7 +100,7 @@ def is_tagged(text: str) -> bool:
 
 
 def absent_because(text: str) -> str:
-    """Return the end of a sentence about the missing image ``text``, with the command that loads it.
+    """Return the end of a sentence about the missing image ``text``, with the command that loads the image.
 
     >>> absent_because("debian:11")
     'it is not on this host; load it with `invoke images.push --archive FILE`'
@@ -115,8 +115,9 @@ def absent_because(text: str) -> str:
 
 
 def _registry(text: str) -> tuple[str, str]:
-    """Split an image name into registry and path. The first part is a registry if it is ``localhost`` or has a dot, a
-    port or an uppercase letter.
+    """Split an image name into registry and path.
+
+    The first part is a registry if it is ``localhost`` or has a dot, a port or an uppercase letter.
     """
     first, slash, rest = text.partition("/")
     if not slash or not (first == "localhost" or "." in first or ":" in first or first != first.lower()):

@@ -1,6 +1,4 @@
-"""Scans images for vulnerabilities. Each image is scanned once for all hosts, on a host with a scanner or on the
-controller.
-"""
+"""Scans of images for vulnerabilities, each once for all hosts, on a host with a scanner or on the controller."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ SCANNERS = ("trivy", "grype")  #: supported image scanners, in order of preferen
 HERE = ""  #: value of ``Scan.place`` for a scan on the controller
 NO_SCANNER = "no scanner"
 SCAN_TIMEOUT_S = 2400.0  #: time limit in seconds of a scan (our choice). Trivy itself stops after 30 minutes.
-MOST_BYTES = 16 << 20  #: maximum number of bytes in a scanner's table, whose rows have up to 1 kB
+MOST_BYTES = 16 << 20  #: maximum number of bytes in a scanner's table. Rows have up to 1 kB.
 _ROOM = 2.2  #: disk space for a scan, as a multiple of the image's size
 _ALONE = threading.Lock()  #: lock that is held during a scan on the controller
 
@@ -45,7 +43,7 @@ class Scan:
 
 
 class Scannable(Protocol):
-    """An image to scan: its ID, its size, and the hosts that have it."""
+    """Image to scan: its ID, its size, and the hosts that have it."""
 
     @property
     def id(self) -> str: ...
@@ -56,21 +54,21 @@ class Scannable(Protocol):
 
 
 def scanner_of(facts: Facts) -> str:
-    """Return the name of a host's vulnerability scanner; empty if the host has none."""
+    """Return the name of a host's vulnerability scanner; empty without a scanner."""
     names = {line.rpartition("/")[2] for line in facts[SCANNERS_THERE].text.split()}
     return next((name for name in SCANNERS if name in names), "")
 
 
 def scanner_here() -> str:
-    """Return the name of the controller's vulnerability scanner; empty if the controller has none."""
+    """Return the name of the controller's vulnerability scanner; empty without a scanner."""
     return next((name for name in SCANNERS if shutil.which(name)), "")
 
 
 def shares(images: Sequence[Scannable], scanners: Mapping[str, str], here: str) -> dict[str, list[Scannable]]:
-    """Assign each image to one of its hosts, and return host → images. Hosts with a scanner are preferred. If none of
-    an image's hosts has one, a host exports the image to the controller's scanner ``here``.
+    """Assign each image to one of its hosts; return host → images.
 
-    Each image goes to the host with the smallest total size so far. Images that cannot be scanned are omitted.
+    Hosts with a scanner are preferred. Otherwise, a host exports the image to the controller's scanner ``here``. Images
+    that cannot be scanned are omitted.
     """
     given: dict[str, list[Scannable]] = {}
     load: Counter[str] = Counter()
@@ -90,10 +88,10 @@ def scan_images(
     stop: Callable[[], None],
     tell: Callable[[str], None],
 ) -> dict[str, Scan]:
-    """Scan images, and return the scans by image ID.
+    """Scan images; return the scans by image ID.
 
-    ``scanners`` maps hosts to scanners. ``connect`` opens a shell on a host, ``stop`` closes all shells, and ``tell``
-    receives progress messages. On Ctrl-C, the attribute ``ended`` of ``Interrupted`` has the finished scans.
+    ``scanners``: host → scanner. ``connect`` opens a shell on a host, ``stop`` closes all shells, and ``tell`` receives
+    progress messages. On Ctrl-C, ``Interrupted.ended`` has the finished scans.
     """
     here = scanner_here()
     given = shares(images, scanners, here)
@@ -125,7 +123,7 @@ def scan_images(
 
 
 def scan_script(scanner: str, image: Scannable, archive: str = "") -> str:
-    """Return a shell script that prints the scanner's table for an image, or for its archive at the path
+    """Return a shell script that prints the scanner's table for ``image``, or for its archive at the path
     ``archive``.
     """
     room = int(_ROOM * image.size / 1024) + 1
@@ -133,9 +131,7 @@ def scan_script(scanner: str, image: Scannable, archive: str = "") -> str:
 
 
 def read_scan(scanner: str, place: str, status: int, output: bytes, errors: bytes) -> Scan:
-    """Return the result of a scan on the host ``place`` from the scanner's exit status and output. Empty output is a
-    problem.
-    """
+    """Return the scan on the host ``place`` from the scanner's exit status and output. Empty output is a problem."""
     report = output.decode("utf-8", "replace").strip("\n")
     problem = _failed(scanner, status, errors) if status else "" if report else f"{scanner} printed nothing"
     return Scan(scanner, place, report, problem)
@@ -156,7 +152,6 @@ def _scan(shell: RootShell, image: Scannable, scanner: str, place: str) -> Scan:
 
 
 def _scan_here(shell: RootShell, image: Scannable, scanner: str) -> Scan:
-    """Copy the image from the host of ``shell`` to the controller, and scan it there."""
     with _ALONE, tempfile.TemporaryDirectory(prefix="hostwright-") as folder:
         archive = Path(folder) / "image.tar"
         free = shutil.disk_usage(folder).free

@@ -13,8 +13,7 @@ from hostwright.standard.roles.container.images.reference import HUB, read_image
 
 
 def name_in(at: str, name: str) -> str:
-    """Return the name in the registry ``at`` of the image ``name``: path and tag are kept, without the original
-    registry.
+    """Return the name in the registry ``at`` of the image ``name``, with the same path and tag.
 
     >>> name_in("reg01:5000", "ghcr.io/house/tool:1.2")
     'reg01:5000/house/tool:1.2'
@@ -28,7 +27,7 @@ def name_in(at: str, name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PushedImage:
-    """An image in a registry: its ID, one of its names, and its digest in the registry."""
+    """Image in a registry: its ID, a name, and its digest."""
 
     id: str
     name: str
@@ -86,7 +85,7 @@ class ImagesPushed(Resource):
 
 @dataclass(frozen=True, slots=True)
 class ImagesPulled(Resource):
-    """The host's Docker has ``images`` under their original names. It pulls them from the registry ``at`` by digest."""
+    """The host's Docker has ``images`` under their original names, pulled from the registry ``at`` by digest."""
 
     at: str
     images: tuple[PushedImage, ...]

@@ -1,4 +1,4 @@
-"""Implements ``images.audit``: shows images and containers on hosts, the images' ages, and known vulnerabilities."""
+"""Implementation of ``images.audit``: images and containers on hosts, ages, and known vulnerabilities."""
 
 from __future__ import annotations
 
@@ -41,30 +41,27 @@ INSTALL = "to scan images for vulnerabilities, install trivy or grype on a host 
 
 @dataclass(frozen=True, slots=True)
 class FoundImage:
-    """An image, and for each host that has it, the image's containers as ``NAME (STATE)``."""
+    """Image, with host name → the image's containers as ``NAME (STATE)``."""
 
     id: str
     tags: tuple[str, ...]
     digests: tuple[str, ...]
     created: str
-    days: int | None  #: days since the image was built; ``None`` if the image has no build date
+    days: int | None  #: days since the image was built; ``None`` without a build date
     size: int
     hosts: dict[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Looked:
-    """Results of ``images.audit``: the images on hosts, and their scans by image ID (``None`` if images were not
-    scanned).
-    """
-
     results: Results[tuple[str, ImageFacts]]
     scans: dict[str, Scan] | None
 
 
 def audit(request: Request, older: int, *, scan: bool = True) -> int:
-    """Run ``images.audit``, which marks images older than ``older`` days. An image on many hosts is listed and scanned
-    once. Ctrl-C shows the results so far.
+    """Run ``images.audit``, which marks images older than ``older`` days.
+
+    An image on many hosts is listed and scanned once. Ctrl-C prints the results so far.
     """
     if older < 0:
         raise InputError(f"expected a number of days, found {older}", "--older")
@@ -160,7 +157,7 @@ def is_old(image: FoundImage, older: int) -> bool:
 
 
 def found_images(hosts: dict[str, ImageFacts], now: datetime) -> list[FoundImage]:
-    """Return all images of these hosts, each once, oldest first. Images that only a container still has are omitted."""
+    """Return all images of the hosts, each once, oldest first. Images that only a container has are omitted."""
     by_id: dict[str, FoundImage] = {}
     for host in sorted(hosts):
         facts = hosts[host]
@@ -197,7 +194,7 @@ def lines(images: Sequence[FoundImage], older: int, scans: Mapping[str, Scan] | 
 
 
 def scan_lines(scan: Scan) -> Iterator[str]:
-    """Yield the lines of the scanner's table, and the reason if the table is missing or the scan failed."""
+    """Yield the scanner's table, and the error of a missing table or failed scan."""
     if scan.report:
         yield f"{scan.scanner} on {scan.place}:" if scan.place else f"{scan.scanner}:"
         yield from (f"{console.OUTPUT} {line}" for line in scan.report.splitlines())

@@ -99,7 +99,6 @@ def _leads(link: Toolkit) -> str:
 
 
 def _loaded_from(ctx: AuditContext, toolkit: Toolkit) -> bool:
-    """Return whether the loader's cache has libraries of ``toolkit``; false if the cache was not read."""
     try:
         return any(entry.below(toolkit.leads) for entry in cached(ctx))
     except Unread:

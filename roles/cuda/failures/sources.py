@@ -52,7 +52,7 @@ def sources(ctx: AuditContext) -> tuple[Source, ...]:
 
 
 def keys(ctx: AuditContext) -> Mapping[str, frozenset[str]]:
-    """Return keyring path → ids of its keys. Of other keyrings than apt-key's, only NVIDIA's two keys are listed.
+    """Return keyring path → IDs of its keys. Of keyrings other than apt-key's, only NVIDIA's two keys are listed.
 
     Raises ``Unread`` if apt's sources were not read completely.
     """
@@ -65,7 +65,7 @@ def keys(ctx: AuditContext) -> Mapping[str, frozenset[str]]:
 
 
 def rings(source: Source, known: Iterable[str]) -> tuple[str, ...] | None:
-    """Return the keyrings that apt uses for ``source``; ``None`` if its entry contains the key, or needs none."""
+    """Return the keyrings that apt uses for ``source``; ``None`` if the entry contains a key or needs none."""
     if "trusted=yes" in source.text.replace(" ", "").lower() or any("BEGIN" in ring for ring in source.signed_by):
         return None
     paths = tuple(ring for ring in source.signed_by if ring.startswith("/"))
@@ -101,9 +101,9 @@ def conflicting(ctx: AuditContext) -> Iterator[str]:
 
 
 def refused(ctx: AuditContext) -> tuple[tuple[Source, ...], ...]:
-    """Return, for each CUDA repository with conflicting keys, its source lines. apt then rejects all its sources.
+    """Return the source lines of each CUDA repository with conflicting keys.
 
-    Raises ``Unread`` if apt's sources were not read completely.
+    Because of such a repository, apt rejects all sources. Raises ``Unread`` if apt's sources were not read completely.
     """
     return tuple(repository for repository in _repositories((*_network(ctx), *_own(ctx))) if _conflict(repository))
 
@@ -113,7 +113,6 @@ def _refused_paths(ctx: AuditContext) -> tuple[str, ...]:
 
 
 def _repositories(lines: Iterable[Source]) -> Iterator[tuple[Source, ...]]:
-    """Group ``lines`` by repository, each group in the order in which apt reads: main list first, then by file name."""
     same: defaultdict[tuple[str, str], list[Source]] = defaultdict(list)
     for source in sorted(lines, key=lambda source: (source.file != MAIN_LIST, source.file, source.line)):
         same[source.place].append(source)
@@ -121,7 +120,7 @@ def _repositories(lines: Iterable[Source]) -> Iterator[tuple[Source, ...]]:
 
 
 def _conflict(repository: Iterable[Source]) -> bool:
-    """Return whether a line after the first one with a key has another key or none. apt then rejects the repository.
+    """Return whether apt rejects the repository, because a line after the first key has another key or none.
 
     Earlier lines without a key do not conflict (tried with apt 2.2).
     """
@@ -130,7 +129,6 @@ def _conflict(repository: Iterable[Source]) -> bool:
 
 
 def _naming(repository: tuple[Source, ...]) -> tuple[Source, ...]:
-    """Return the source lines that determine the repository's key; empty if apt rejects their keys as conflicting."""
     return () if _conflict(repository) else tuple(source for source in repository if source.signed_by) or repository
 
 
@@ -175,7 +173,6 @@ def _directories(ctx: AuditContext) -> frozenset[str]:
 
 
 def _fails(ctx: AuditContext) -> bool:
-    """Return whether a rule about CUDA's sources with a more specific cause applies to the host."""
     return any(True for sign in (retired_key, conflicting) for _ in sign(ctx))
 
 

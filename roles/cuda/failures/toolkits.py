@@ -38,7 +38,7 @@ TOOLKITS = Probe(
 
 @dataclass(frozen=True, slots=True)
 class Toolkit:
-    """A toolkit at ``/usr/local/cuda*``. ``leads``: ``path`` with links resolved. ``cudnn``: version of its cuDNN."""
+    """Toolkit at ``/usr/local/cuda*``. ``leads``: ``path`` with links resolved. ``cudnn``: version of its cuDNN."""
 
     path: str
     leads: str
@@ -47,7 +47,7 @@ class Toolkit:
 
     @property
     def usable(self) -> bool:
-        """Whether the toolkit has nvcc or the runtime. The directory of a removed package has neither."""
+        """Whether the toolkit has nvcc or the runtime. The directory of a removed package lacks both."""
         return bool(self.has & {NVCC, RUNTIME})
 
 
@@ -70,7 +70,7 @@ def _version(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LibraryFile:
-    """A shared library, or a link to one. ``kind`` is the letter that ``find`` prints for the file type."""
+    """Shared library, or a link to one. ``kind``: letter of the file type as in ``find``."""
 
     path: str
     kind: str
@@ -96,14 +96,14 @@ def library_files(ctx: AuditContext) -> Mapping[str, LibraryFile]:
 
 @lru_cache(maxsize=8)
 def _library_files(text: str) -> Mapping[str, LibraryFile]:
-    """Parse the output of the probe for library files. Cached, because a toolkit has some hundred files."""
+    """Cache the parsed output of the probe, because a toolkit has some hundred files."""
     rows = (line.split("\t") for line in text.splitlines() if line.startswith("found\t"))
     files = (LibraryFile(row[3], row[1], int(row[2]), row[4]) for row in rows if len(row) == 5 and _is_size(row[2]))
     return {file.path: file for file in files}
 
 
 def resolved(path: str, files: Mapping[str, LibraryFile]) -> LibraryFile | None:
-    """Return the file in ``files`` to which ``path`` leads; ``None`` if its links do not end at a file in ``files``."""
+    """Return the file in ``files`` to which ``path`` leads; ``None`` without such a file."""
     for _ in range(MAX_LINKS):
         file = files.get(path)
         if file is None or file.kind != "l":

@@ -10,7 +10,7 @@ from hostwright.standard.roles.cuda.compilers import OLDER_GCC
 from hostwright.standard.roles.cuda.proofs import judges
 from hostwright.standard.roles.cuda.section import CudaSection
 
-#: duration in seconds of the burn-in (our choice). A GPU reaches the final temperature in one to two minutes.
+#: duration of the burn-in in seconds (our choice). A GPU reaches its final temperature in one to two minutes.
 BURN_IN_S = 180
 
 

@@ -20,8 +20,8 @@ LEAST = {**dict.fromkeys(FORMATS, 50.0), MEMORY: 70.0}
 
 @dataclass(frozen=True, slots=True)
 class Datasheet:
-    """The data sheet of a GPU: PCI ids, TFLOPS in the order of ``FORMATS`` (0: not in hardware), and memory bandwidth
-    in GB/s.
+    """Data sheet of a GPU: PCI IDs, TFLOPS in the order of ``FORMATS`` (0: no hardware), and memory bandwidth in
+    GB/s.
     """
 
     card: str

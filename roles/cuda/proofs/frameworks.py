@@ -28,10 +28,10 @@ _CAPABILITY = Pattern(r"([0-9]{1,2})\.([0-9])")
 
 @dataclass(frozen=True, slots=True)
 class DevicesJudge:
-    """Judge of a framework's measurements on a host: the stack's versions, code and results for all GPUs."""
+    """Check of a framework's measurements on a host: the stack's versions, and code and results for all GPUs."""
 
     title: str
-    #: measurement name → subject of a finding's sentence, and the value that the stack declares
+    #: measurement name → subject of a finding's sentence, and value in the stack
     wanted: Mapping[str, tuple[str, str | bool]]
 
     def judge(self, measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
@@ -56,7 +56,7 @@ def versions(measured: Measurements, wanted: Mapping[str, tuple[str, str | bool]
 
 
 def within(measured: Measurements, name: str, tolerance: float, what: str) -> Iterator[ProofFinding]:
-    """Check that measurements ``name``, relative differences of results, exist and are at most ``tolerance``."""
+    """Check that the relative differences in the measurements ``name`` exist and are at most ``tolerance``."""
     found = measured.named(name)
     if not found:
         yield ProofFinding(f"{what} was not compared with its reference: the test program ended too early", CPU)
@@ -77,7 +77,7 @@ def within(measured: Measurements, name: str, tolerance: float, what: str) -> It
 
 
 def architectures(measured: Measurements, title: str) -> Iterator[ProofFinding]:
-    """Check that the framework has code, compiled or as PTX, for each GPU. Passes if it lists no code."""
+    """Check that the framework has code, compiled or as PTX, for each GPU. Passes without a list of code."""
     for built in measured.named("architectures"):
         codes = _codes(str(built.value))
         for each in measured.named("compute capability"):
@@ -89,7 +89,6 @@ def architectures(measured: Measurements, title: str) -> Iterator[ProofFinding]:
 
 
 def _codes(text: str) -> Codes | None:
-    """Parse the GPU code that a framework lists (``sm_75 sm_80 compute_120``); ``None`` if it lists none."""
     found = [match for word in text.split() if (match := _ARCHITECTURE.fullmatch(word))]
     ptx = [_pair(one[2], one[3]) for one in found if one[1] == "compute"]
     compiled = tuple(_pair(one[2], one[3]) for one in found if one[1] == "sm")
@@ -118,14 +117,13 @@ def cards(measured: Measurements, expected: Expected, title: str) -> Iterator[Pr
 
 
 def on_every_card(measured: Measurements, name: str, expected: Expected) -> Iterator[ProofFinding]:
-    """Check that every GPU that the driver reports has a measurement with this name."""
+    """Check that every GPU of the driver has a measurement ``name``."""
     seen = tuple(each for each in measured.named(name) if not each.device.startswith(CPU))
     for card in _missing(seen, expected):
         yield ProofFinding(f"nothing was computed on the card at {card.bus}", _device(card), "failed", "nothing", name)
 
 
 def _missing(seen: tuple[Measurement, ...], expected: Expected) -> tuple[Gpu, ...]:
-    """Return the driver's GPUs that ``seen`` lacks. If ``seen`` has no UUIDs (no nvidia-smi), GPUs are only counted."""
     devices = {each.device.partition(" ")[0] for each in seen}
     known = tuple(card for card in expected.cards or () if card.uuid)
     if devices <= {"GPU"}:
@@ -134,7 +132,7 @@ def _missing(seen: tuple[Measurement, ...], expected: Expected) -> tuple[Gpu, ..
 
 
 def models(measured: Measurements, expected: Expected) -> Iterator[ProofFinding]:
-    """Check that CUDA and the driver report the same name for each GPU, and that the inventory expects this model."""
+    """Check that CUDA, the driver and the inventory have the same model name for each GPU."""
     known = {card.uuid: card.model for card in expected.cards or () if card.uuid and card.model}
     for each in measured.named("gpu"):
         model = known.get(each.device.partition(" ")[0])
@@ -153,7 +151,7 @@ def _device(card: Gpu) -> str:
 
 
 def agreement(measured: Measurements) -> Iterator[ProofFinding]:
-    """Check that distributed training ends with the same weights as on one device, and as NumPy's computation."""
+    """Check that distributed training ends with the same weights as one device and as NumPy."""
     yield from within(measured, "learned beside one device", LEARNED, "the result of joint training")
     yield from within(measured, "learned beside numpy", LEARNED, "the result of joint training")
 
@@ -163,7 +161,7 @@ def _word(value: float | str | bool | None) -> str:
 
 
 def capabilities(measured: Measurements) -> Iterator[ProofFinding]:
-    """Check that CUDA reports the compute capability of each GPU's chip. If not, driver and CUDA do not match."""
+    """Check that CUDA reports the compute capability of each GPU's chip. Otherwise, driver and CUDA do not match."""
     ids = {each.device: str(each.value) for each in measured.named("pci device")}
     for each in measured.named("compute capability"):
         known = chip(_device_id(ids.get(each.device, "")))
@@ -173,7 +171,6 @@ def capabilities(measured: Measurements) -> Iterator[ProofFinding]:
 
 
 def _device_id(text: str) -> int:
-    """Return the PCI device id in nvidia-smi's value, 0x1EB8 from ``0x1EB810DE``; 0 for any other text."""
     try:
         return int(text, 16) >> 16 if len(text) == len("0x1EB810DE") else 0
     except ValueError:

@@ -79,7 +79,7 @@ _HOST = ("host to device", "device to host")
 
 
 def bandwidth(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """Check that no GPU is missing, and that copies were correct and as fast as the GPU model requires."""
+    """Check that no GPU is missing, and that copies were correct and fast enough for the GPU model."""
     return (
         *missing(measured, expected),
         *not_zero(measured, "wrong bytes", "bytes changed in a copy to the card and back"),
@@ -89,14 +89,14 @@ def bandwidth(measured: Measurements, expected: Expected) -> tuple[ProofFinding,
 
 
 def memory(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """Check that every word in the memory of each GPU kept the written value."""
+    """Check that all GPU memory kept the written values."""
     places = {one.device: f" (first at {one.value})" for one in measured.named("first wrong word")}
     wrong = not_zero(measured, "wrong words", "the card's memory returned other data than was written", places)
     return (*missing(measured, expected), *wrong, *neighbours(measured, ("patterns through memory",)))
 
 
 def burn_in(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """Check that the GPUs computed correct and repeatable results under load, and kept their clocks."""
+    """Check that GPUs computed correct, repeatable results under load, and kept their clocks."""
     return (
         *missing(measured, expected),
         *not_zero(measured, "wrong results", "repetitions of one matrix product gave different results under load"),
@@ -119,7 +119,7 @@ def missing(measured: Measurements, expected: Expected) -> Iterator[ProofFinding
 def not_zero(
     measured: Measurements, name: str, sentence: str, more: dict[str, str] | None = None
 ) -> Iterator[ProofFinding]:
-    """Yield a finding that begins with ``sentence`` for each device whose measurement ``name`` is not 0."""
+    """Yield a finding with ``sentence`` for each device with a nonzero measurement ``name``."""
     for one in measured.named(name):
         if one.number != 0:
             place = (more or {}).get(one.device, "")
@@ -156,7 +156,7 @@ def _below(one: Measurement, limit: float, why: str) -> Iterator[ProofFinding]:
 
 
 def neighbours(measured: Measurements, names: tuple[str, ...]) -> Iterator[ProofFinding]:
-    """Yield findings about GPUs that are slower than the host's other GPUs of the same model, by measurement name."""
+    """Yield findings about GPUs that are slower than other GPUs of the same model in the host."""
     for name in names:
         alike: dict[str, list[Measurement]] = defaultdict(list)
         for one in measured.named(name):
@@ -181,7 +181,7 @@ def _slower(name: str, cards: list[Measurement]) -> Iterator[ProofFinding]:
 
 
 def _slowed_down(measured: Measurements) -> Iterator[ProofFinding]:
-    """Yield findings about GPUs whose clocks were lowered by heat or by the hardware.
+    """Report GPUs with clocks that heat or the hardware lowered.
 
     As in Azure's check (azure_gpu_clock_throttling.nhc), only idle GPUs and the software's power cap may lower clocks.
     """

@@ -15,7 +15,7 @@ from hostwright.standard.roles.driver.failures.load import LOAD_RULES
 from hostwright.standard.roles.driver.failures.messages import MESSAGES
 from hostwright.standard.roles.driver.failures.units import UNIT_RULES
 
-#: rules of all modules. Causes precede consequences: the compiler precedes the installer, and memory precedes Xids.
+#: rules of all modules, causes before consequences
 _KNOWN = (
     *MESSAGES, *BUILD_RULES, *LOAD_RULES, *INSTALL_RULES, *KERNEL_RULES, *UNIT_RULES,
     *MEMORY, *XIDS, *SMI, *HEALTH, *LINKS,

@@ -33,7 +33,7 @@ BUILD_TOOLS = Probe(
     "[ -e /usr/include/stdio.h ] || echo 'the headers of the C library'; exit 0"
 )
 
-#: Prints the text of the kernel about the kernel's compiler, and the version of the host's compiler.
+#: probe that prints the compiler of the running kernel, and the version of the host's compiler
 COMPILERS = Probe("head -c 500 /proc/version; timeout 5 cc -dumpfullversion -dumpversion; exit 0")
 
 REMOVED, UNSUPPORTED, NO_HEADERS, NO_COMPILER, MISSING = (
@@ -41,8 +41,8 @@ REMOVED, UNSUPPORTED, NO_HEADERS, NO_COMPILER, MISSING = (
 )  # fmt: skip
 BUILD_PROBES = (KERNEL_GONE, HEADERS, BUILD_TOOLS, DKMS_TREE, DPKG, UNAME, *HOST_PROBES)
 
-#: pattern of the kernel's gcc version: ``gcc-12 (Ubuntu 12.3.0-…) 12.3.0``. Kernels before 5.8 print ``gcc version
-#: 9.4.0 (Ubuntu …)``.
+#: pattern of the kernel's gcc version: ``gcc-12 (Ubuntu 12.3.0-…) 12.3.0``; before kernel 5.8, ``gcc version 9.4.0
+#: (Ubuntu …)``
 _KERNELS_GCC = Pattern(r"gcc(?:-[0-9.]{1,8})? (?:\([^()]+\)|version) ([0-9]{1,2}(?:\.[0-9]{1,2}){1,2})")
 _HOSTS_GCC = Pattern(r"([0-9]{1,2})(?:\.[0-9]{1,3}){0,2}")
 
@@ -54,8 +54,9 @@ LOGGED = frozenset((
 
 
 def why_unbuilt(ctx: AuditContext) -> str:
-    """Return the name of the first rule that explains why the running kernel lacks the stack's module; empty if the
-    kernel has the module. Raises ``Unread`` if a probe was not answered.
+    """Return the first rule that explains why the running kernel lacks the stack's module; empty if the module exists.
+
+    Raises ``Unread`` if a probe was not answered.
     """
     if not unbuilt(ctx):
         return ""
@@ -188,7 +189,6 @@ def other_failed(ctx: AuditContext) -> Iterator[str]:
 
 
 def _waiting(ctx: AuditContext) -> Iterator[str]:
-    """Yield the unconfigured packages whose installation scripts run DKMS."""
     rows = ctx.packages_where(is_broken)
     names = ("linux-headers-", "linux-image-")
     yield from (
@@ -199,7 +199,6 @@ def _waiting(ctx: AuditContext) -> Iterator[str]:
 
 
 def _of_others(ctx: AuditContext) -> Iterator[str]:
-    """Yield unconfigured packages that run DKMS, if the build of another module than nvidia's failed."""
     yield from _waiting(ctx) if dkms_tree(ctx).others else ()
 
 
@@ -209,14 +208,14 @@ def tree_broken(ctx: AuditContext) -> Iterator[str]:
 
 
 def _installed(state: DriverState) -> str:
-    """Return the version of the driver's libraries and module on disk if all are equal, else an empty string."""
     versions = {state.module, *library_versions(state)}
     return versions.pop() if len(versions) == 1 else ""
 
 
 def _older_compiler(ctx: AuditContext) -> str:
-    """Return a sentence with the versions of both compilers if the kernel was built by a gcc of a newer major version
-    than the host's gcc; else empty. The older gcc may lack options of the kernel's build.
+    """Return a sentence if a newer major version of gcc built the kernel than the host has; else empty.
+
+    The older gcc may lack options of the kernel's build.
     """
     text = ctx.text(COMPILERS)
     first, _, rest = text.partition("\n")
@@ -236,11 +235,11 @@ MISSING_SIGN = Sign("driver", module_missing, (*BUILD_PROBES, *LOG_PROBES), prov
 NO_HEADERS_SIGN = Sign("base", no_headers, (*BUILD_PROBES, *LOG_PROBES), provision=True)
 NO_COMPILER_SIGN = Sign("base", no_compiler, BUILD_PROBES, provision=True)
 
-#: pattern of the driver's modules in DKMS's tree and of packages with these modules, without nvidia-fs
+#: pattern of the driver's modules in DKMS's tree, and of packages with these modules, without nvidia-fs
 _OURS = r"nvidia(?:-(?:current|open|srv|server|legacy|tesla|kernel|dkms|driver|[0-9])[\w.+-]*)?(?:[/(:' ]|$)"
 
-#: rule for a module of another vendor. This rule precedes the rule for the driver's own module, because DKMS's message
-#: names the module on another line.
+#: rule for another vendor's module. It precedes the rule for the driver's module, because another line of DKMS's
+#: message names the module.
 OTHER_MODULE = FailureRule(
     "dkms-other-module",
     r"[Cc]onsult [^\n]*/dkms/[\w.+-]+/[^\n]*make\.log"

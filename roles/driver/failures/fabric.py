@@ -81,12 +81,11 @@ def _switches(ctx: AuditContext) -> bool:
 
 
 def is_of_fabric(row: Installed) -> bool:
-    """Return whether the package in ``row`` belongs to Fabric Manager and is installed."""
+    """Return whether ``row`` is an installed package of Fabric Manager."""
     return row.present and named_like(row.name, PACKAGES)
 
 
 def _others(ctx: AuditContext, driver: str) -> list[tuple[str, str]]:
-    """Return the installed packages of Fabric Manager whose version differs from the version ``driver``."""
     rows = ctx.packages_where(is_of_fabric)
     return [(row.name, row.version) for row in rows if row.version.partition("-")[0] != driver]
 

@@ -188,7 +188,6 @@ def persistenced_stopped(ctx: AuditContext) -> Iterator[str]:
 
 
 def _agree(state: DriverState) -> bool:
-    """Return whether the driver's libraries and its module on disk have the same version."""
     return {state.module, *library_versions(state)} == {state.module} != {""}
 
 

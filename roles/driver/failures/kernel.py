@@ -57,11 +57,11 @@ from hostwright.standard.roles.driver.states.others import NOUVEAU_OFF
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-#: Prints rows about bootable kernels, about DKMS's boot service, and about empty or outdated initramfs files (format:
-#: kernels.sh). Only root can read an initramfs on many hosts.
+#: probe that prints bootable kernels, DKMS's boot service, and empty or outdated initramfs files (format: kernels.sh).
+#: On many hosts, only root can read an initramfs.
 KERNELS = Probe(sh_file(__file__, "kernels.sh", blacklist=NOUVEAU_OFF), root=True)
 
-#: Prints the kernel's open-source drivers for NVIDIA's cards, and which of these drivers are blocked.
+#: probe that prints the kernel's open-source drivers for NVIDIA's cards, and whether they are blocked
 OPEN_DRIVERS = Probe(
     """c=$(timeout 10 modprobe -c) || exit 1
 off=$(printf '%s\\n' "$c" |
@@ -72,8 +72,8 @@ for m in nouveau nova_core nova_drm; do
 done; exit 0"""
 )
 
-#: Prints lines of files that give NVIDIA's cards to vfio-pci or load vfio-pci before the driver. The line ``built-in
-#: NAME`` means that vfio-pci or pci-stub is part of the kernel.
+#: probe that prints lines of files that give NVIDIA's cards to vfio-pci or load it early. ``built-in NAME`` means that
+#: vfio-pci or pci-stub is part of the kernel.
 VFIO = Probe(
     sh(
         "grep -anHsE -m 20 %s /etc/modprobe.d/*.conf /run/modprobe.d/*.conf /usr/lib/modprobe.d/*.conf /etc/modules"
@@ -84,7 +84,7 @@ VFIO = Probe(
     )
 )
 
-#: Prints ``FILE:NUMBER:TEXT`` for each udev rule that removes an NVIDIA device from the bus.
+#: probe that prints ``FILE:NUMBER:TEXT`` for each udev rule that removes an NVIDIA device from the bus
 UDEV = Probe(UNMASKED + sh_file(__file__, "udev.sh"))
 
 UNATTENDED = Probe(
@@ -92,7 +92,7 @@ UNATTENDED = Probe(
     " '^(Unattended-Upgrade::(Package-Blacklist|Automatic-Reboot)|APT::Periodic::)'; exit 0"
 )
 
-#: Prints driver packages that an upgrade would change, as ``moves NAME OLD NEW`` or ``removes NAME``.
+#: probe that prints driver packages that an upgrade would change, as ``moves NAME OLD NEW`` or ``removes NAME``
 MOVING = Probe(sh_file(__file__, "moving.sh", names=" ".join(DRIVER_PACKAGES)))
 
 NOUVEAU_OFF = "/etc/modprobe.d/hostwright-nouveau.conf"
@@ -134,7 +134,7 @@ def removed(ctx: AuditContext) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel on the host, and which parts of the driver exist for it."""
+    """Kernel on the host, with the parts of the driver for it."""
 
     version: str
     image: bool  #: whether /boot has an image of the kernel
@@ -144,7 +144,7 @@ class Kernel:
 
 
 def kernels_in(text: str) -> tuple[Kernel, ...]:
-    """Return the kernels in the output of ``KERNELS``, the newest first."""
+    """Return the kernels in the output of ``KERNELS``, newest first."""
     lines = text.splitlines()
     rows = (match for line in lines if (match := _KERNEL.fullmatch(line)))
     found = (Kernel(row[2], row[1] == "kernel", row[3] == "yes", row[4], "service" in lines) for row in rows)
@@ -152,15 +152,14 @@ def kernels_in(text: str) -> tuple[Kernel, ...]:
 
 
 def booted_next(kernels: Sequence[Kernel], boot_loader: str) -> NextBoot:
-    """Return the kernel that the host boots next, as far as it is known. ``boot_loader`` is the output of
-    ``BOOT_LOADER``.
-    """
+    """Return the kernel that the host boots next, as far as known. ``boot_loader``: output of ``BOOT_LOADER``."""
     return next_boot(boot_loader, [kernel.version for kernel in kernels if kernel.image])
 
 
 def lacks_driver(kernel: Kernel, versions: Collection[str], tree: DkmsTree, driver: DriverSection) -> str:
-    """Return why a boot of ``kernel`` would lack the driver; empty if it would not. ``versions``: versions of the
-    driver's libraries. ``tree``: nvidia's module in DKMS.
+    """Return the reason why a boot of ``kernel`` would lack the driver; empty if it would not.
+
+    ``versions``: versions of the driver's libraries. ``tree``: nvidia's module in DKMS.
     """
     if kernel.module:
         return "" if kernel.module in versions else f"its module is {kernel.module}"
@@ -215,7 +214,7 @@ def initramfs_old(ctx: AuditContext) -> Iterator[str]:
 
 
 def in_initramfs(text: str) -> tuple[str, ...]:
-    """Return a line for each initramfs file with an outdated nvidia module. ``text`` is the output of ``KERNELS``."""
+    """Return a line for each initramfs with an outdated nvidia module. ``text``: output of ``KERNELS``."""
     files = (line.removeprefix("holds ") for line in text.splitlines() if line.startswith("holds /"))
     return tuple(f"{file} holds an nvidia module, and is older than that on the disk" for file in files)
 
@@ -252,8 +251,9 @@ def given_to_vfio(ctx: AuditContext) -> Iterator[str]:
 
 
 def for_vfio(text: str, cards: Collection[int], boot: NextBoot) -> tuple[str, ...]:
-    """Return the settings that give one of the GPUs ``cards`` (PCI device ids) to vfio-pci or pci-stub before the
-    driver is loaded. ``text`` is the output of ``VFIO``; ``boot`` has the next boot's command line.
+    """Return settings that give one of the GPUs ``cards`` to vfio-pci or pci-stub before the driver is loaded.
+
+    ``cards``: PCI device IDs. ``text``: output of ``VFIO``. ``boot``: command line of the next boot.
     """
     lines = [line for line in text.splitlines() if line[:1] == "/"]
     given = [line for line in lines if _gives(line, cards)]
@@ -280,7 +280,7 @@ def removed_by_udev(ctx: AuditContext) -> Iterator[str]:
 
 
 def taking_cards(text: str) -> tuple[str, ...]:
-    """Return the udev rules that remove all GPUs at each boot, from ``text``, the output of ``UDEV``."""
+    """Return the udev rules that remove all GPUs at each boot. ``text``: output of ``UDEV``."""
     return tuple(line for line in text.splitlines() if _TAKES.search(line) and _of_displays(line))
 
 
@@ -292,8 +292,8 @@ def given_elsewhere(ctx: AuditContext) -> Iterator[str]:
 
 
 def overridden(text: str) -> tuple[str, ...]:
-    """Return the configuration lines that take a GPU, named by its PCI slot, from the driver at each boot. ``text`` is
-    the output of ``UDEV``.
+    """Return configuration lines that take a GPU, named by its PCI slot, from the driver. ``text``: output of
+    ``UDEV``.
     """
     lines = text.splitlines()
     cards = {line.removeprefix("card ") for line in lines if line.startswith("card ")}
@@ -380,9 +380,6 @@ def loose_driver(ctx: AuditContext) -> Iterator[str]:
 
 
 def _moving(text: str) -> Iterator[tuple[str, str]]:
-    """Yield each driver package that a simulated upgrade would change, with a sentence about the change. ``text`` is
-    the output of ``MOVING``.
-    """
     for match in filter(None, map(_MOVED.fullmatch, text.splitlines())):
         name = match[1]
         if named_like(name, DRIVER_PACKAGES) and not named_like(name, NOT_DRIVER):
@@ -400,7 +397,6 @@ def not_pinned(ctx: AuditContext) -> Iterator[str]:
 
 
 def _numbers(kernel: str) -> tuple[int, ...]:
-    """Return the numbers in a kernel's version, by which boot loaders sort: 5, 15, 0, 91 for 5.15.0-91-generic."""
     return tuple(int(number[0]) for number in Pattern("[0-9]{1,9}").finditer(kernel))
 
 

@@ -41,21 +41,21 @@ if TYPE_CHECKING:
 
 FIRMWARE = Probe(sh_file(__file__, "firmware.sh"))
 
-NO_PROGRAM = 127  #: exit status of a probe's shell if the program of the probe is missing
+NO_PROGRAM = 127  #: exit status of a probe's shell for a missing program
 
-#: pattern of the kernel's message about an untrusted signature of a module (kernel/module/signing.c, security/lockdown)
+#: pattern of the kernel's message about an untrusted module signature (kernel/module/signing.c, security/lockdown)
 _REFUSED = (
     r"Loading of unsigned module is rejected|Loading of module with (unavailable key|unsupported crypto) is rejected"
     r"|unsigned module loading is restricted|PKCS#7 signature not signed with a trusted key"
 )
-#: pattern of the message of nvidia.ko if the host has no supported card (nv.c)
+#: pattern of nvidia.ko's message about a host without a supported card (nv.c)
 _NO_DEVICE = (
     r"NVRM: No NVIDIA (graphics adapter|GPU|devices?) (found|probed)|NVRM: The NVIDIA probe routine (failed|was not"
     r" called)|NVRM: None of the NVIDIA (devices|graphics adapters) were"
 )
 _ADDRESS = r"([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)"
 _UNSUPPORTED_CARD = Pattern(f"NVRM: The NVIDIA GPU {_ADDRESS}")
-#: pattern of the kernel log line that names the driver branch or kind of module for an unsupported card
+#: pattern of the kernel log line with the driver branch or kind of module for an unsupported card
 _NEEDS_ANOTHER = Pattern(
     r"NVRM: {1,4}((?:installed in this system )?(?:is not supported by|requires use of|is supported through).*)"
 )
@@ -101,8 +101,9 @@ def gpu_unsupported(ctx: AuditContext) -> Iterator[str]:
 
 
 def _another_works(ctx: AuditContext, line: str) -> bool:
-    """Return whether nvidia-smi lists a card of the model of the card in the log line ``line``. Then the card is
-    faulty, not unsupported (NVIDIA/aicr#1858).
+    """Return whether nvidia-smi lists a card of the same model as the card in the log line ``line``.
+
+    In this case, the logged card is faulty, not unsupported (NVIDIA/aicr#1858).
     """
     match = _PCI_ID.search(line)
     others = [device for device in gpu_ids(ctx.facts) if not match or device != int(match[1], 16)]
@@ -183,9 +184,6 @@ def devices_missing(ctx: AuditContext) -> Iterator[str]:
 
 
 def _explained(ctx: AuditContext) -> bool:
-    """Return whether another rule explains why the module found no card: nouveau holds it, the bus has none, or the
-    driver does not support it.
-    """
     if ctx.text(NOUVEAU).strip() or not _cards(ctx):
         return True
     try:
@@ -200,7 +198,6 @@ def _cards(ctx: AuditContext) -> int:
 
 
 def _listed(ctx: AuditContext) -> int:
-    """Return the number of cards that nvidia-smi lists. Other cards have no device file."""
     try:
         return len(smi(ctx).gpus)
     except Unread:
@@ -215,9 +212,6 @@ def _lost(ctx: AuditContext) -> bool:
 
 
 def _of_silent_cards(ctx: AuditContext, lines: tuple[str, ...], pattern: Pattern) -> dict[str, str]:
-    """Return PCI slot → log line, for each of ``lines`` that matches ``pattern`` and is about a card that nvidia-smi
-    does not describe.
-    """
     try:
         here = {slot(gpu.bus) for gpu in smi(ctx).gpus if gpu.fault != LOST}
     except Unread:

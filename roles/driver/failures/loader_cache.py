@@ -12,20 +12,20 @@ from hostwright.roles import Pattern, sh, sh_file
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-#: Prints the loader cache's entries for this architecture in order, then the directories of the entries with links
-#: resolved. Fails if the cache cannot be read, which must not count as empty.
+#: probe that prints the loader cache's entries for this architecture, then their directories with links resolved. An
+#: unreadable cache is an error, because it must not count as empty.
 LOADER = Probe(sh_file(__file__, "loader.sh"))
 
 
 PRELOAD = "/etc/ld.so.preload"
-#: Prints ``FILE:TEXT`` for each line that names a directory to ldconfig or a library to preload.
+#: probe that prints ``FILE:TEXT`` for each line with a directory for ldconfig or a library to preload
 CONF = Probe(sh("grep -aHsE '^[[:space:]]*/' /etc/ld.so.conf /etc/ld.so.conf.d/*.conf %s", PRELOAD))
 _PRELOADED = Pattern(r"/\S*/lib(?:cuda|nvidia-ml)\.so[.0-9]*")
 
 
 @dataclass(frozen=True, slots=True)
 class Cached:
-    """A library in the dynamic loader's cache. ``real``: its path, with links in the directory part resolved."""
+    """Library in the dynamic loader's cache. ``real``: path with links in its directory resolved."""
 
     name: str
     path: str
@@ -39,8 +39,9 @@ class Cached:
 
 
 def cached(ctx: AuditContext) -> tuple[Cached, ...]:
-    """Return the entries of the loader's cache in order. The loader opens the first entry of each name. Raises
-    ``Unread`` if the cache cannot be read.
+    """Return the loader cache's entries in order. Of each name, the loader opens the first entry.
+
+    Raises ``Unread`` if the cache cannot be read.
     """
     rows = [line.split("\t") for line in ctx.text(LOADER).splitlines()]
     real = {row[1]: row[2] for row in rows if len(row) == 3 and row[0] == "directory" and row[2].startswith("/")}
@@ -49,8 +50,8 @@ def cached(ctx: AuditContext) -> tuple[Cached, ...]:
 
 
 def named_by(ctx: AuditContext, entry: Cached) -> str:
-    """Return ``, which FILE names`` with the configuration file that names the directory of ``entry`` to ldconfig;
-    empty if none does.
+    """Return the text ``, which FILE names``, with the ldconfig file that lists the directory of ``entry``; else
+    empty.
     """
     if CONF not in ctx.facts or not ctx.facts[CONF].ok:
         return ""

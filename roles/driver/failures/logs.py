@@ -17,7 +17,7 @@ from hostwright.standard.roles.driver.states.steps import LOG
 
 LAYER = "driver"
 
-#: Prints the installer's version and the end of the installer's log, unless a job of the driver role ended later.
+#: probe that prints version and end of the installer's log, unless a job of the driver role ended later
 INSTALLER_LOG = Probe(
     sh('f=%s; [ -s "$f" ] || exit 0\nfor s in %s/*/status; do\n', LOG, jobs.JOBS_DIR)
     + """  if [ "$s" -nt "$f" ] && grep -qs '"role": "driver"' "${s%status}job.json"; then exit 0; fi
@@ -36,12 +36,12 @@ When = Callable[[AuditContext], bool]
 
 
 def always(ctx: AuditContext) -> bool:  # noqa: ARG001
-    """Return true, for a rule whose message in the log is sufficient without a further condition."""
+    """Return true, as the condition of a rule that needs only its message in a log."""
     return True
 
 
 def log_cause(ctx: AuditContext) -> tuple[str, str]:
-    """Return the rule whose message is in the driver role's newest log, and the log line with the message.
+    """Return the rule for the driver role's newest log, and the log line that matches the rule.
 
     Both are empty without a match, or if the driver is as the stack requires. Raises ``Unread`` if a log cannot be
     read, or while a job runs on the host.
@@ -57,8 +57,9 @@ def from_log(ctx: AuditContext, name: str) -> Iterator[str]:
 
 
 def in_log(name: str, *, when: When = always, grave: bool = True, provision: bool = False) -> Sign:
-    """Return the sign of the rule ``name``, whose message only a log contains. The sign applies if ``when`` holds and
-    the driver differs from the stack.
+    """Return the symptom of the rule ``name``: a message in a log.
+
+    The rule applies if ``when`` holds and the driver differs from the stack.
     """
 
     def seen(ctx: AuditContext) -> Iterator[str]:
@@ -73,8 +74,8 @@ def in_log(name: str, *, when: When = always, grave: bool = True, provision: boo
 
 
 def _texts(ctx: AuditContext, role: str) -> Iterator[tuple[str, str]]:
-    """Yield the texts of the role's logs, the most precise first, each with the rule for messages that no other rule
-    covers; empty: none.
+    """Yield each log of the role, the most precise first, with the rule for messages of that log without another
+    rule.
     """
     if errors := build_errors(ctx):
         yield "\n".join(errors), BUILD_FAILED
@@ -83,8 +84,5 @@ def _texts(ctx: AuditContext, role: str) -> Iterator[tuple[str, str]]:
 
 
 def _installers(log: str, version: str) -> str:
-    """Return ``log``, the installer's log, from its first error on; empty if the installation succeeded or was of
-    another version than ``version``.
-    """
     of, _, _ = log.removeprefix(_VERSION).partition("\n") if log.startswith(_VERSION) else (version, "", "")
     return "" if of.strip() != version or _COMPLETE in log or "ERROR: " not in log else log[log.index("ERROR: ") :]

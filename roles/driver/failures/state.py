@@ -19,13 +19,12 @@ from hostwright.standard.roles.driver.states.runfile import DriverState, NvidiaR
 from hostwright.standard.roles.driver.xids.events import loaded_at
 from hostwright.standard.roles.driver.xids.kernellog import KernelLine
 
-#: Prints added versions, builds and failed builds of nvidia and other modules in DKMS's tree (format: dkms_tree.sh).
+#: probe that prints added versions, builds and failed builds of modules in DKMS's tree (format: dkms_tree.sh)
 DKMS_TREE = Probe(sh_file(__file__, "dkms_tree.sh"), root=True)
 
-#: Prints the time of the last boot in seconds since 1970.
+#: probe that prints the time of the last boot in seconds since 1970
 BOOTED = Probe("sed -n 's/^btime //p' /proc/stat")
-#: maximum time by which a log line of a boot may precede the computed time of this boot. A clock that was set later
-#: changes the computed time.
+#: maximum time by which a log line may precede the computed boot time, which a later change of the clock moves
 BOOT_SLACK = timedelta(seconds=30)
 
 _TREE = Pattern(r"tree ([\w.+~-]{1,60})")
@@ -39,7 +38,7 @@ _ERROR = Pattern(r"error ([\w.+~-]{1,60}) (.*)")
 
 @dataclass(frozen=True, slots=True)
 class DkmsTree:
-    """State of nvidia's kernel module in DKMS's tree on a host."""
+    """State of nvidia's kernel module in DKMS's tree."""
 
     versions: tuple[str, ...]
     built: frozenset[tuple[str, str]]
@@ -55,24 +54,24 @@ class DkmsTree:
 
 @once
 def driver_of(ctx: AuditContext) -> DriverState:
-    """Return the state of the host's driver. Raises ``Unread`` if its probe was not answered."""
+    """Return the state of the host's driver. Raises ``Unread`` if the probe was not answered."""
     return DriverState.read(ctx.text(installed_by(ctx).state_probe))
 
 
 def installed_by(ctx: AuditContext) -> NvidiaRunfile | NvidiaPackages:
-    """Return the resource of the role ``driver`` that installs the stack's driver. Raises ``Unread`` if none does."""
+    """Return the resource that installs the stack's driver. Raises ``Unread`` if no resource does."""
     if ctx.section(DriverSection).packages:
         return wanted(ctx, "driver", NvidiaPackages)
     return wanted(ctx, "driver", NvidiaRunfile)
 
 
 def dkms_tree(ctx: AuditContext) -> DkmsTree:
-    """Return the state of nvidia's module in DKMS on the host. Raises ``Unread`` if ``DKMS_TREE`` was not answered."""
+    """Return the state of nvidia's module in DKMS. Raises ``Unread`` if ``DKMS_TREE`` was not answered."""
     return read_tree(ctx.text(DKMS_TREE))
 
 
 def read_tree(text: str) -> DkmsTree:
-    """Parse ``text``, the output of ``DKMS_TREE``."""
+    """Parse the output of ``DKMS_TREE``."""
     lines = text.splitlines()
     return DkmsTree(
         tuple(match[1] for line in lines if (match := _TREE.fullmatch(line))),
@@ -100,29 +99,33 @@ def running_kernel(ctx: AuditContext) -> str:
 
 
 def foreign(ctx: AuditContext) -> tuple[str, ...]:
-    """Return the installed packages of another driver, which explain any problem with the stack's driver. Raises
-    ``Unread`` if dpkg's list was not read.
+    """Return installed packages of another driver, which explain any problem with the stack's driver.
+
+    Raises ``Unread`` if dpkg's list was not read.
     """
     ctx.require(DPKG)
     return driver_packages(ctx.facts, ctx.section(DriverSection).kept)
 
 
 def ours(ctx: AuditContext) -> DriverState | None:
-    """Return the driver's state; ``None`` if the host has no driver, or has packages of another driver. Raises
-    ``Unread`` if a probe was not answered.
+    """Return the driver's state; ``None`` without a driver, or with packages of another driver.
+
+    Raises ``Unread`` if a probe was not answered.
     """
     state = driver_of(ctx)
     return None if state.absent or foreign(ctx) else state
 
 
 def library_versions(state: DriverState) -> tuple[str, ...]:
-    """Return the versions in the file names of the driver's libraries in ``state``."""
+    """Return the versions in the file names of the driver's libraries."""
     return tuple(path.rpartition("/")[2].partition(".so.")[2] for path in state.libraries)
 
 
 def unbuilt(ctx: AuditContext) -> bool:
-    """Return whether a driver is installed whose module for the running kernel is missing, or has another version than
-    the stack's although the libraries have the stack's version.
+    """Return whether the running kernel lacks the installed driver's module, or has it in another version than the
+    stack's.
+
+    A different module counts only if the libraries have the stack's version.
     """
     state = driver_of(ctx)
     if state.absent:
@@ -131,9 +134,7 @@ def unbuilt(ctx: AuditContext) -> bool:
 
 
 def build_errors(ctx: AuditContext) -> tuple[str, ...]:
-    """Return the compiler's messages of the failed build of the stack's module for the running kernel; empty without
-    such a failure.
-    """
+    """Return the compiler's messages of the failed module build for the running kernel; empty without a failure."""
     tree, version = dkms_tree(ctx), wanted_version(ctx)
     if not unbuilt(ctx) or (version, running_kernel(ctx)) not in tree.failed:
         return ()
@@ -141,9 +142,7 @@ def build_errors(ctx: AuditContext) -> tuple[str, ...]:
 
 
 def unfit(ctx: AuditContext, rule: str) -> tuple[str, ...]:
-    """Return why the compatibility rule ``rule`` rejects the host for its stack, as lines of text; empty if it does
-    not.
-    """
+    """Return the reasons why the compatibility rule ``rule`` rejects the host; empty if it does not."""
     for probe in HOST_PROBES:
         ctx.require(probe)
     running_kernel(ctx)  # `running_kernel` raises Unread if the kernel is unknown
@@ -158,7 +157,7 @@ def _misfits(stack: Stack, rules: tuple[RoleRules, ...], facts: Facts) -> tuple[
 
 
 def since_boot(ctx: AuditContext) -> Iterator[KernelLine]:
-    """Yield the kernel's log lines since the last load of the driver's module, or since the boot if there was no load.
+    """Yield the kernel's log lines since the last load of the driver's module or, without a load, since the boot.
 
     Lines without a time are left out, because they may be older. Raises ``Unread`` if the log or the boot time cannot
     be read.
@@ -169,16 +168,15 @@ def since_boot(ctx: AuditContext) -> Iterator[KernelLine]:
 
 
 def matching(ctx: AuditContext, pattern: str) -> tuple[str, ...]:
-    """Return the different kernel log lines that match ``pattern`` since the module's last load, else since the boot.
-    Raises ``Unread`` as ``since_boot`` does.
-    """
+    """Return the different lines of ``since_boot`` that match ``pattern``. Raises ``Unread`` as ``since_boot`` does."""
     sought = Pattern(pattern)
     return tuple(dict.fromkeys(line.text for line in since_boot(ctx) if sought.search(line.text)))
 
 
 def said_since_boot(ctx: AuditContext, pattern: str) -> tuple[str, ...]:
-    """Return the lines that ``matching`` returns; empty if the log cannot be read. Use it for messages that only
-    support other evidence.
+    """Return the lines that ``matching`` returns; empty if the log cannot be read.
+
+    For messages that only support other evidence.
     """
     try:
         return matching(ctx, pattern)

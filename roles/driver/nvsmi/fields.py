@@ -37,8 +37,9 @@ _BUS = re.compile(r"([0-9a-fA-F]{4,8}):([0-9a-fA-F]{2}):([0-9a-fA-F]{2})\.([0-7]
 
 
 def line(element: Element | None, path: str = "") -> str:
-    """Return the text of ``element``, or of the element at ``path`` below it, as one line of at most
-    ``MAX_CHARACTERS``.
+    """Return the text of ``element``, or of the element at ``path`` below it, as one line.
+
+    Longer texts than ``MAX_CHARACTERS`` are cut.
     """
     child = element.find(path) if element is not None and path else element
     text = child.text if child is not None else None
@@ -46,27 +47,25 @@ def line(element: Element | None, path: str = "") -> str:
 
 
 def raw(element: Element | None, path: str = "") -> str:
-    """Return the text that ``line`` returns, without brackets around it."""
+    """Return the text of ``line`` without brackets around it."""
     words = line(element, path)
     return words[1:-1].strip() if words.startswith("[") and words.endswith("]") else words
 
 
 def text_of(element: Element | None, path: str = "") -> str:
-    """Return the text that ``raw`` returns; empty if it is one of NVML's errors in place of a value."""
+    """Return the text of ``raw``; empty for one of NVML's errors in place of a value."""
     words = raw(element, path)
     return "" if words.lower() in NO_VALUES else words
 
 
 def yes(element: Element | None, path: str = "") -> bool | None:
-    """Return true if the element's text is ``Yes``, ``Enabled`` or ``Active``, false for their opposites, or
-    ``None``.
-    """
+    """Return true for ``Yes``, ``Enabled`` or ``Active``, false for the opposites, else ``None``."""
     words = raw(element, path).lower()
     return True if words in _TRUE else False if words in _FALSE else None
 
 
 def count(element: Element | None, path: str = "", most: int = MAX_COUNT) -> int | None:
-    """Return the element's whole number from 0 to ``most``, after which ``bank(s)`` may follow; ``None`` for any other
+    """Return the element's whole number from 0 to ``most``, with or without ``bank(s)``; ``None`` for any other
     text.
     """
     match = _COUNT.fullmatch(raw(element, path))
@@ -74,9 +73,7 @@ def count(element: Element | None, path: str = "", most: int = MAX_COUNT) -> int
 
 
 def size_bytes(element: Element | None, path: str = "") -> int | None:
-    """Return the number of bytes in an element's text such as ``81559 MiB``; ``None`` for more than 64 TiB or any other
-    text.
-    """
+    """Return the bytes in a text such as ``81559 MiB``; ``None`` above 64 TiB, or for any other text."""
     match = _NUMBER.fullmatch(raw(element, path))
     if not match or match[2] not in _BYTES:
         return None
@@ -85,30 +82,29 @@ def size_bytes(element: Element | None, path: str = "") -> int | None:
 
 
 def degrees(element: Element | None, path: str = "") -> int | None:
-    """Return the number in an element's text such as ``40 C``; ``None`` outside -100 to 250, or for any other text."""
+    """Return the number in a text such as ``40 C``; ``None`` outside -100 to 250, or for any other text."""
     value = _number(raw(element, path), "C")
     return int(value) if value is not None and value.is_integer() and -100 <= value <= 250 else None
 
 
 def watts(element: Element | None, path: str = "") -> float | None:
-    """Return the number in an element's text such as ``67.03 W``; ``None`` above 100 kW (more than a rack uses), or for
-    any other text.
-    """
+    """Return the number in a text such as ``67.03 W``; ``None`` above 100 kW, or for any other text."""
     value = _number(raw(element, path), "W")
     return value if value is not None and 0 <= value <= 100_000 else None
 
 
 def lanes(element: Element | None, path: str = "") -> int | None:
-    """Return the number of PCIe lanes in an element's text such as ``16x``; ``None`` for more than 32, PCI Express's
-    maximum, or any other text.
+    """Return the PCIe lanes in a text such as ``16x``; ``None`` above 32 (PCI Express's maximum), or for any other
+    text.
     """
     match = _LANES.fullmatch(raw(element, path))
     return int(match[1]) if match and 1 <= int(match[1]) <= 32 else None
 
 
 def bus_address(*texts: str) -> str:
-    """Return the first PCI address among ``texts`` in Linux's form: ``0000:3b:00.0`` for ``00000000:3B:00.0``. Empty if
-    no text is an address.
+    """Return the first PCI address in ``texts`` in Linux's form; empty without an address.
+
+    ``00000000:3B:00.0`` becomes ``0000:3b:00.0``.
     """
     for text in texts:
         match = _BUS.fullmatch(text)
@@ -118,7 +114,7 @@ def bus_address(*texts: str) -> str:
 
 
 def total(*parts: int | None) -> int | None:
-    """Return the sum of the known counts in ``parts``; ``None`` if all are unknown."""
+    """Return the sum of the known counts; ``None`` if all are unknown."""
     known = [part for part in parts if part is not None]
     return sum(known) if known else None
 

@@ -47,7 +47,7 @@ _RETIRED = "retired_pages/%s/retired_count"
 
 
 def read_gpu(index: int, gpu: Element) -> Gpu:
-    """Return the GPU in ``gpu``, the report's element number ``index``. Values that cannot be parsed are unknown."""
+    """Parse ``gpu``, the report's element number ``index``. Values that cannot be parsed are unknown."""
     now, slowdown, maximum, margin = _temperatures(gpu.find("temperature"))
     mig = yes(gpu, "mig_mode/current_mig")
     fabric, fabric_state, clique = _fabric(gpu.find("fabric"))
@@ -106,10 +106,9 @@ _FABRIC_STATES = {"Not Started", "In Progress", "Completed"}
 
 
 def _fabric(part: Element | None) -> tuple[bool | None, str, str]:
-    """Return whether the GPU joined its fabric (the GPUs connected by NVLink switches), nvidia-smi's text for the
-    state, and the GPU's clique (a group of GPUs in the fabric).
+    """Return whether the GPU joined its fabric, nvidia-smi's text for the state, and the GPU's clique.
 
-    GPUs without a fabric, and GPUs before Hopper, have no value (``N/A``).
+    GPUs without NVLink switches, and GPUs before Hopper, have no value (``N/A``).
     """
     state, status = text_of(part, "state"), text_of(part, "status")
     if state not in _FABRIC_STATES:
@@ -136,10 +135,6 @@ def _sram_uncorrectable(counts: Element) -> int | None:
 
 
 def _ecc_by_bits(single: Element | None, double: Element | None) -> EccCounts:
-    """Return the ECC error counts from the XML layout for GPUs before Turing. Errors in device memory count as DRAM,
-    others as SRAM.
-    """
-
     def both(path: str) -> tuple[int | None, int | None]:
         return count(single, path), count(double, path)
 
@@ -159,11 +154,9 @@ def _ecc_by_bits(single: Element | None, double: Element | None) -> EccCounts:
 
 
 def _temperatures(part: Element | None) -> tuple[int | None, int | None, int | None, int | None]:
-    """Return the GPU's temperature, its slowdown and shutdown thresholds, and the distance of the temperature from the
-    limit (T.Limit).
+    """Return temperature, slowdown threshold, shutdown threshold, and distance to the limit (T.Limit).
 
-    If the report has only T.Limit distances, a threshold is ``current temperature + (current distance - distance at the
-    threshold)``, which may be off by a degree or two.
+    If the report has only T.Limit distances, the thresholds are computed and may be off by a degree or two.
     """
     now, margin = degrees(part, "gpu_temp"), degrees(part, "gpu_temp_tlimit")
 
@@ -220,8 +213,9 @@ def _processes(gpu: Element) -> Iterator[GpuProcess]:
 
 
 def _fault(gpu: Element) -> str:
-    """Return the error text that the driver reports for the GPU in place of values; else empty. Process names are
-    ignored, because they can be any text.
+    """Return the error text that the driver reports in place of values; else empty.
+
+    Process names are ignored, because they can be any text.
     """
     parts = (part for part in gpu if part.tag not in ("processes", "accounted_processes"))
     words = {raw(element).lower() for part in parts for element in part.iter()}

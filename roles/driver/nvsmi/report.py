@@ -37,7 +37,7 @@ _LINK = re.compile(r"Link ([0-9]{1,2}): *(?:([0-9]{1,6}(?:\.[0-9]{1,6})?) ?[GM]B
 
 
 def with_links(gpus: Sequence[Gpu], status: str) -> tuple[Gpu, ...]:
-    """Return ``gpus`` with their NVLinks from ``status``, matched by UUID, else by index."""
+    """Return ``gpus`` with NVLinks from ``status``, matched by UUID, else by index."""
     links, down = _read(status)
     known = [replace(gpu, links=links.get(gpu.uuid) or links.get(str(gpu.index), ())) for gpu in gpus]
     most: dict[str, tuple[GpuLink, ...]] = {}
@@ -52,9 +52,7 @@ def with_links(gpus: Sequence[Gpu], status: str) -> tuple[Gpu, ...]:
 
 
 def _read(status: str) -> tuple[Mapping[str, tuple[GpuLink, ...]], frozenset[str]]:
-    """Return the NVLinks in ``status`` by GPU, and the GPUs whose links are all inactive. A GPU's key is its UUID, else
-    its index.
-    """
+    """Return the NVLinks by GPU, and the GPUs with only inactive links. Keys are UUIDs or, if missing, indexes."""
     cards: dict[str, dict[int, bool]] = {}
     down: set[str] = set()
     name = ""
@@ -83,7 +81,8 @@ _MAX_NOTICES = 8
 #: maximum size of nvidia-smi's output in bytes, with supported clocks
 _MAX_PRINTED_BYTES = 2 * MAX_REPORT_BYTES
 
-#: Prints nvidia-smi's report, then the NVLink status on one line. A complete report counts whatever the exit status is.
+#: probe that prints nvidia-smi's report, then the NVLink status on one line. A complete report counts, whatever the
+#: exit status is.
 NVIDIA_SMI = Probe(sh_file(__file__, "report.sh", most=_MAX_PRINTED_BYTES), cap_bytes=MAX_REPORT_BYTES)
 NVLINKS = Probe("command -v nvidia-smi >/dev/null 2>&1 || exit 127; timeout -k 1 15 nvidia-smi nvlink --status")
 
@@ -98,7 +97,7 @@ _BARE_AMPERSAND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)")
 
 @dataclass(frozen=True, slots=True)
 class GpuReport:
-    """nvidia-smi's report on a host: the driver's version and the GPUs."""
+    """nvidia-smi's report: the driver's version and the GPUs."""
 
     driver: str = ""
     cuda: str = ""  #: newest CUDA version that the driver supports
@@ -109,9 +108,7 @@ class GpuReport:
 
 
 def read_report(xml: str, links: str = "") -> GpuReport:
-    """Parse ``xml``, nvidia-smi's report, and ``links``, its NVLink status. Raises ``ValueError`` if ``xml`` is no
-    report.
-    """
+    """Parse ``xml``, nvidia-smi's report, and ``links``, its NVLink status. Raises ``ValueError`` without a report."""
     root, notices = _open(xml)
     gpus = [read_gpu(index, gpu) for index, gpu in enumerate(root.findall("gpu")[:MAX_GPUS])]
     return GpuReport(
@@ -144,7 +141,7 @@ def _open(text: str) -> tuple[Element, tuple[str, ...]]:
 
 
 def _parsed(xml: str) -> Element:
-    """Return the root element of ``xml``. A DTD is never fetched, and a document that declares entities is rejected."""
+    """Parse ``xml`` without fetching a DTD. A document that declares entities is rejected."""
     sound = _PROCESS_NAME.sub(_escaped, _NO_XML.sub("\ufffd", xml))
     try:
         return fromstring(sound, forbid_dtd=False, forbid_entities=True, forbid_external=True)
@@ -155,14 +152,11 @@ def _parsed(xml: str) -> Element:
 
 
 def _escaped(line: re.Match[str]) -> str:
-    """Return the report line in ``line`` with its process name escaped for XML, because nvidia-smi may print it
-    unescaped (cwltool pull request 1910).
-    """
+    """Escape the process name in the report line, because nvidia-smi may not escape it (cwltool pull request 1910)."""
     name = _BARE_AMPERSAND.sub("&amp;", line[2]).replace("<", "&lt;").replace(">", "&gt;")
     return line[1] + name + line[3]
 
 
 def _glimpse(text: str) -> str:
-    """Return the first 80 printable characters of ``text``, for error messages."""
     words = " ".join(text[:4096].split())[:80]
     return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in words)

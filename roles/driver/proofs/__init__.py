@@ -1,6 +1,4 @@
-"""Proofs (tests) of a host's GPUs through their driver: NUMA placement, DCGM's diagnosis, and a limit for their
-temperature.
-"""
+"""Proofs (tests) of a host's GPUs through the driver: NUMA placement, DCGM's diagnosis, and a temperature limit."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ from hostwright.standard.roles.driver.proofs import judges
 
 #: degrees Celsius below a GPU's slowdown temperature at which a running proof is stopped (our choice)
 MARGIN = 5
-#: temperature in degrees Celsius at which a running proof is stopped if the GPU reports no limit (our choice)
+#: degrees Celsius at which a running proof is stopped if the GPU reports no limit (our choice)
 OTHERWISE = 85
 #: level of `dcgmi diag`. Level 2 takes about two minutes (DCGM user guide), and level 3 a quarter of an hour.
 LEVEL = 2
@@ -22,7 +20,7 @@ WATCH = Watch(sh_file(__file__, "watch.sh", margin=MARGIN, otherwise=OTHERWISE))
 
 
 def proofs(_variables: Driver, _ctx: RoleContext) -> tuple[Proof, ...]:
-    """Return the driver's proofs: the NUMA nodes of the GPUs, and DCGM's diagnosis."""
+    """Return the proofs of the GPUs' NUMA nodes and of DCGM's diagnosis."""
     placement = Program("placement.sh", sh_file(__file__, "placement.sh"), interpreter=("sh",))
     text = Path(__file__).with_name("diagnostics.py").read_text("utf-8")
     diagnostics = Program("diagnostics.py", text, interpreter=("python3",), arguments={"level": LEVEL})

@@ -1,4 +1,4 @@
-"""Judges, which derive findings from DCGM's diagnosis and from the GPUs' NUMA nodes."""
+"""Findings from DCGM's diagnosis and from the GPUs' NUMA nodes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from hostwright.standard.roles.driver.gpus import same_model
 
 
 def diagnostics(measured: Measurements, _expected: Expected) -> tuple[ProofFinding, ...]:
-    """Return findings about tests of DCGM that did not pass. A warning is only a note, even for a passed test, because
-    DCGM could not run the whole test (NVIDIA/DCGM#284).
+    """Return findings about DCGM's tests that did not pass.
+
+    A warning is only a note, even for a passed test, because DCGM could not run the whole test (NVIDIA/DCGM#284).
     """
     results = [one for one in measured if one.name.startswith("dcgm ") and not one.name.endswith(" warning")]
     warnings = {(one.name, one.device): f": {one.value}" for one in measured if one.name.endswith(" warning")}
@@ -27,8 +28,9 @@ def diagnostics(measured: Measurements, _expected: Expected) -> tuple[ProofFindi
 
 
 def placement(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """Return findings about GPUs whose model differs from the inventory's. On hosts with several NUMA nodes, also
-    return notes about GPUs whose data may cross to another processor.
+    """Return findings about GPUs of another model than in the inventory.
+
+    With several NUMA nodes, also return notes about GPUs with data that may cross to another processor.
     """
     far = tuple(_far(measured)) if (measured.number("numa nodes") or 0) > 1 else ()
     return (*_others(expected), *far)

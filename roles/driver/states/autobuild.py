@@ -16,11 +16,9 @@ grep -q ^AUTOINSTALL= %s || sed -i '$a AUTOINSTALL="yes"' %s
 
 @dataclass(frozen=True, slots=True)
 class AutoBuild(Resource):
-    """``AUTOINSTALL="yes"`` is in the ``dkms.conf`` of this driver version, so that DKMS builds the module for each new
-    kernel.
+    """``AUTOINSTALL="yes"`` is in this driver's ``dkms.conf``, so that DKMS builds the module for each new kernel.
 
-    Files that an operator wrote below ``/etc/dkms`` take precedence; the doctor reports them
-    (``dkms-not-for-next-kernel``).
+    An operator's files below ``/etc/dkms`` take precedence; the doctor reports them (``dkms-not-for-next-kernel``).
     """
 
     version: str

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hostwright.resources import Change, Facts, Probe, Resource, Step, few
 from hostwright.roles import Pattern, sh_file
 
-#: Prints the driver's device files and links, and the module settings for device files (format: devices.sh).
+#: probe that prints the driver's device files and links, and module settings for device files (format: devices.sh)
 DEVICES = Probe(sh_file(__file__, "devices.sh"), shared=True)
 
 MAKE_DEVICES = sh_file(__file__, "make_devices.sh")
@@ -29,7 +29,7 @@ _ACCESS = "/dev/nvidia-caps/nvidia-cap"
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A device file that the driver should have. ``major``: its major device number; empty if unknown."""
+    """Device file that the driver should have. ``major``: major device number; empty if unknown."""
 
     path: str
     major: str
@@ -37,9 +37,6 @@ class _File:
     mode: int | None = None  #: required mode of the device file; ``None``: any mode
 
     def flaw(self, listed: dict[str, tuple[str, str, str]]) -> str:
-        """Return how this device file differs from the expected one; empty if it does not. ``listed``: path → mode,
-        major and minor number of the files found below /dev.
-        """
         if self.path not in listed:
             return f"no {self.path}"
         mode, major, minor = listed[self.path]
@@ -56,8 +53,8 @@ class _File:
 class DeviceFiles(Resource):
     """The device files of the loaded driver exist, each with its number and mode.
 
-    If nvidia-modprobe is setuid, it creates device files on first use. Then the file of nvidia-modeset and both files
-    of nvidia-uvm may be missing. With ``NVreg_ModifyDeviceFiles=0``, this resource changes nothing.
+    A setuid nvidia-modprobe creates the files of nvidia-modeset and nvidia-uvm on first use, so they may be missing.
+    With ``NVreg_ModifyDeviceFiles=0``, this resource changes nothing.
     """
 
     def probes(self) -> tuple[Probe, ...]:
@@ -75,14 +72,14 @@ class DeviceFiles(Resource):
         return ()  # unloading the driver's module removes the device files
 
 
-#: shell code that creates links in /dev/char to new device files on hosts with nvidia-ctk
+#: shell code for links in /dev/char to new device files, on hosts with nvidia-ctk
 _LINKED = """\
 if command -v nvidia-ctk >/dev/null; then nvidia-ctk system create-dev-char-symlinks --create-all >/dev/null; fi
 """
 
 
 def device_flaws(facts: Facts) -> tuple[str, ...]:
-    """Return the faults of the driver's device files, each as ``no PATH`` or ``PATH is …`` or ``PATH has …``."""
+    """Return the faults of the driver's device files as texts ``no PATH``, ``PATH is …`` or ``PATH has …``."""
     text = facts[DEVICES].text
     rows = [line.partition(" ")[::2] for line in text.splitlines()]
     if ("ModifyDeviceFiles:", "0") in rows:
@@ -120,7 +117,7 @@ def _wanted(rows: list[tuple[str, str]], listed: dict[str, tuple[str, str, str]]
 class DeviceLinks(Resource):
     """A link in ``/dev/char`` exists to each of the driver's device files.
 
-    systemd resolves a container's device rules through these links when it reloads its units. Without the links,
+    When systemd reloads its units, it resolves a container's device rules through these links. Without the links,
     ``systemctl daemon-reload`` removes the GPUs from running containers (nvidia-container-toolkit#48).
     """
 

@@ -1,5 +1,4 @@
-"""Connections between GPUs by NVLink switches (on the board or in a rack), and the software for each kind of
-connection.
+"""NVLink switches between GPUs, on the board or in a rack, and the software for each kind of connection.
 
 Sources: NVIDIA/gpu-driver-container, nvidia-driver of ubuntu22.04 (detection of an NVLink 5 board);
 siderolabs/extensions pull requests 717 and 893; Azure/azhpc-images and leptonai/gpud (racks); the README of
@@ -50,8 +49,8 @@ CHANNEL_OPTION = "/etc/modprobe.d/hostwright-imex.conf"
 NODES = "/etc/nvidia-imex/nodes_config.cfg"
 CHANNEL = "/dev/nvidia-caps-imex-channels/channel0"
 
-#: Prints NVSwitches, ConnectX bridges of an NVLink 5 board, and missing modules for the bridges (format: fabric.sh).
-#: The product data of a bridge identifies such a board.
+#: probe that prints NVSwitches, ConnectX bridges of an NVLink 5 board, and missing modules (format: fabric.sh). A
+#: bridge's product data identifies such a board.
 FABRIC = Probe(sh_file(__file__, "fabric.sh", first=_FIRST_BLACKWELL, modules=BRIDGE_MODULES), root=True, shared=True)
 _ROW = Pattern(r"(?:nvswitch|bridge) [0-9A-Za-z:.]{1,16}")
 
@@ -70,12 +69,12 @@ MANAGED = (Fabric.SWITCHES, Fabric.NVLINK5)
 
 
 def nvswitches(facts: Facts) -> int:
-    """Return the number of the host's NVSwitches: NVIDIA's bridge devices of class 0x0680 on the PCI bus."""
+    """Return the number of NVSwitches: NVIDIA's bridge devices of class 0x0680 on the PCI bus."""
     return sum(1 for device in pci_devices(facts) if device.vendor == NVIDIA and device.kind >> 8 == 0x0680)
 
 
 def fabric_of(facts: Facts) -> Fabric:
-    """Return the kind of connection between the host's GPUs. Reads the probes ``PCI`` and ``FABRIC`` in ``facts``."""
+    """Return the kind of connection between the host's GPUs. Requires the probes ``PCI`` and ``FABRIC``."""
     found = {line.partition(" ")[0] for line in facts[FABRIC].text.splitlines() if _ROW.fullmatch(line)}
     if RACK_CARDS.intersection(gpu_ids(facts)):
         return Fabric.RACK
@@ -85,21 +84,18 @@ def fabric_of(facts: Facts) -> Fabric:
 
 
 def _lines(kind: str, facts: Facts) -> tuple[str, ...]:
-    """Return the ``BRIDGE_MODULES`` that the output of ``FABRIC`` lists as ``kind``: ``lacks`` (not loaded) or
-    ``missing`` (not on disk).
-    """
     lines = facts[FABRIC].text.splitlines()
     return tuple(name for name in BRIDGE_MODULES if f"{kind} {name}" in lines)
 
 
 def modules_lacking(facts: Facts) -> tuple[str, ...]:
-    """Return the kernel modules for an NVLink 5 board that are not loaded. Reads the probe ``FABRIC``."""
+    """Return the kernel modules for an NVLink 5 board that are not loaded. Requires the probe ``FABRIC``."""
     return _lines("lacks", facts)
 
 
 @dataclass(frozen=True, slots=True)
 class JoinedBy(Condition):
-    """Condition: the connection between the host's GPUs is of the kind ``fabric``."""
+    """Condition that the connection between the host's GPUs is of the kind ``fabric``."""
 
     fabric: Fabric
 
@@ -112,7 +108,7 @@ class JoinedBy(Condition):
 
 @dataclass(frozen=True, slots=True)
 class HasNvSwitch(Condition):
-    """Condition: the host has NVSwitches that Fabric Manager configures."""
+    """Condition that the host has NVSwitches for Fabric Manager to configure."""
 
     def probes(self) -> tuple[Probe, ...]:
         return (PCI, FABRIC)
@@ -153,7 +149,7 @@ class BridgeModules(Resource):
 class SubnetManagerNamed(Resource):
     """The stack names a subnet manager, without which CUDA fails on an NVLink 5 board.
 
-    This resource always refuses the host, because the role yields it only if the stack names no subnet manager.
+    Always refuses the host, because the role yields this resource only for a stack without a subnet manager.
     """
 
     driver: str
@@ -175,9 +171,9 @@ class SubnetManagerNamed(Resource):
 
 @dataclass(frozen=True, slots=True)
 class ImexChannel(Resource):
-    """The device file of the first IMEX channel, through which the nodes of a rack share GPU memory.
+    """Device file of the first IMEX channel, through which the nodes of a rack share GPU memory.
 
-    The driver creates the file when it is loaded, but only with the option ``NVreg_CreateImexChannel0``.
+    The loaded driver creates the file, but only with the option ``NVreg_CreateImexChannel0``.
     """
 
     def probes(self) -> tuple[Probe, ...]:
@@ -194,7 +190,7 @@ class ImexChannel(Resource):
 
 
 def before_the_driver(wanted: DriverSection) -> Iterator[Resource]:
-    """Yield the files of module options that must exist before the driver's module is loaded."""
+    """Yield the files of module options that must exist before the module is loaded."""
     if wanted.imex:
         text = "# Written by Hostwright. Programs that share memory with other nodes of the rack open channel 0.\n"
         option = f"{text}options nvidia NVreg_CreateImexChannel0=1\n"
@@ -202,8 +198,9 @@ def before_the_driver(wanted: DriverSection) -> Iterator[Resource]:
 
 
 def fabric_states(ctx: RoleContext, wanted: DriverSection, nodes: tuple[str, ...], driver: Loadable) -> Iterator[When]:
-    """Yield the resources for the host's GPU connection: Fabric Manager for switches, the subnet manager for NVLink 5,
-    IMEX for racks. ``nodes``: addresses of the rack's nodes.
+    """Yield Fabric Manager for switches, the subnet manager for NVLink 5, and IMEX for racks.
+
+    ``nodes``: addresses of the rack's nodes.
     """
     if wanted.fabric_manager:  # without Fabric Manager, CUDA fails on an HGX board (error 802)
         yield from (When(JoinedBy(Fabric.NVLINK5), one) for one in _bridged(ctx, wanted, wanted.fabric_manager))
@@ -221,9 +218,6 @@ def fabric_states(ctx: RoleContext, wanted: DriverSection, nodes: tuple[str, ...
 
 
 def _bridged(ctx: RoleContext, wanted: DriverSection, manager: FabricManager) -> Iterator[Resource]:
-    """Yield the resources that Fabric Manager needs on an NVLink 5 board. Fabric Manager's unit starts the subnet
-    manager.
-    """
     if manager.subnet_manager is None:
         yield SubnetManagerNamed(wanted.version)
         return
@@ -236,9 +230,6 @@ def _bridged(ctx: RoleContext, wanted: DriverSection, manager: FabricManager) ->
 
 
 def _package(stack: Stack, wanted: DriverSection, part: DriverPart, name: str, unit: str) -> Iterator[Resource]:
-    """Yield the package ``name`` of ``part``, from its ``.deb`` or from the source of the driver's packages, and a
-    restart of ``unit`` after its upgrade.
-    """
     if part.artifact:
         yield DebFile(stack.artifact(part.artifact), name, part.version, unit)
         return

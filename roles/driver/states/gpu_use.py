@@ -1,4 +1,4 @@
-"""A host's GPUs, the users of these GPUs, and reasons not to disturb the host, such as a display."""
+"""GPUs of a host, users of the GPUs, and reasons not to disturb the host, such as a display."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ DISPLAY = Probe(sh_file(__file__, "display.sh"), root=True, shared=True)
 #: name of the persistence daemon's service, which runs on every healthy host
 PERSISTENCE = "nvidia-persistenced"
 
-#: names of services that hold the driver's device files, in the order of stopping
+#: services that hold the driver's device files, in the order of stopping
 OUR_SERVICES = ("nvidia-dcgm", "dcgm", "nvidia-imex", "nvidia-fabricmanager", PERSISTENCE)
 _ASKED_ABOUT = "|".join(f"{name}.service" for name in OUR_SERVICES if name != PERSISTENCE)
 
-#: Prints ``pid unit name`` for each process that has an NVIDIA device file open. The unit is ``-`` outside a service,
-#: and ``ops/jupyter.service`` for a process of user ``ops``. Then follow services that systemd stops together with a
-#: service of the driver.
+#: probe that prints ``pid unit name`` for each process with an open NVIDIA device file. The unit is ``-`` outside a
+#: service, and ``ops/jupyter.service`` for a process of user ``ops``. Services that systemd stops together with a
+#: service of the driver follow.
 HOLDERS = Probe(
     sh_file(__file__, "sh/holders.sh")
     + sh_file(__file__, "sh/bound.sh")
@@ -69,7 +69,7 @@ HOLDERS = Probe(
     shared=True,
 )
 
-#: Prints containers that have device files of GPUs, one container per line.
+#: probe that prints containers with device files of GPUs, one per line
 GPU_CONTAINERS = Probe(
     sh_file(__file__, "sh/containers.sh"),
     root=True,
@@ -89,16 +89,16 @@ _CONTAINER = Pattern(
 
 
 def display(facts: Facts) -> str:
-    """Return the names of the host's display managers and X servers; empty without one."""
+    """Return the names of display managers and X servers; empty without a display."""
     return ", ".join(facts[DISPLAY].strip().splitlines())
 
 
 def users(facts: Facts) -> tuple[str, ...]:
-    """Return descriptions of the programs that use the GPUs: ``python3 train.py (4711)``, ``train.service (4712)``,
-    ``container 3f2a1b2c3d4e (pid 812) web``, ``jupyter.service of ops (4713)``.
+    """Return descriptions of GPU users, such as ``python3 train.py (4711)``, ``train.service (4712)``, ``container
+    3f2a1b2c3d4e (pid 812) web``, ``jupyter.service of ops (4713)``.
 
-    The driver's own services (``OUR_SERVICES``) are left out. For a process in a container or a unit, the container or
-    the unit is listed.
+    A process in a container or unit is listed as the container or unit. The driver's own services (``OUR_SERVICES``)
+    are left out.
     """
     rows = (row for line in facts[HOLDERS].text.split("\n") if len(row := line.split(" ", 2)) == 3)
     ours = {f"{name}.service" for name in OUR_SERVICES}
@@ -114,9 +114,6 @@ def users(facts: Facts) -> tuple[str, ...]:
 
 
 def _unit(text: str) -> str:
-    """Return the description of a process's unit, which is of the system or of a user; empty outside a unit. ``text``
-    is the unit in the output of ``HOLDERS``.
-    """
     unit = text.rpartition("/")[2]
     return f"{unit}{_person(text)}" if _UNIT.fullmatch(unit) and ("/" not in text or _person(text)) else ""
 
@@ -127,17 +124,15 @@ def _person(text: str) -> str:
 
 
 def _container(match: Match) -> str:
-    """Return the description of a container. It begins like the descriptions from other probes, which identify the
-    container's owner.
+    """Return a container's description with the same beginning as in other probes, which identify the container's
+    owner.
     """
     names = [one for one in (match["id"], match["called"]) if one != "-"] or [f"of {match['name']}"]
     return " ".join((f"container {names[0]} (pid {match['first']})", *names[1:]))
 
 
 def unsigned_refused(facts: Facts) -> str:
-    """Return why the kernel would reject a module built by DKMS under Secure Boot, and what the operator must do; empty
-    if it would not.
-    """
+    """Return the reason why Secure Boot would reject a module built by DKMS, and the remedy; empty if it would not."""
     state, _, key = facts[SECURE_BOOT].strip().partition(" ")
     if state not in ("on", "made", "pending"):
         return ""
@@ -154,8 +149,9 @@ def unsigned_refused(facts: Facts) -> str:
 
 
 def signing_key(facts: Facts) -> tuple[str, str]:
-    """Return the paths of the private key and the certificate with which DKMS signs modules. Both are empty unless
-    Secure Boot is on and the certificate is enrolled.
+    """Return the paths of private key and certificate with which DKMS signs modules.
+
+    Both are empty unless Secure Boot is on and the certificate is enrolled.
     """
     state, _, certificate = facts[SECURE_BOOT].strip().partition(" ")
     known = state == "enrolled" and certificate in _KEYS
@@ -163,12 +159,12 @@ def signing_key(facts: Facts) -> tuple[str, str]:
 
 
 def gpu_ids(facts: Facts) -> tuple[int, ...]:
-    """Return the PCI device ids of the host's NVIDIA GPUs."""
+    """Return the PCI device IDs of the host's NVIDIA GPUs."""
     return tuple(device.device for device in display_controllers(facts) if device.vendor == NVIDIA)
 
 
 def has_cards(root_run: Callable[[str], Any]) -> bool:
-    """Return whether the PCI bus has an NVIDIA GPU. A host check that needs a GPU returns ``no_gpu()`` without one."""
+    """Return whether the PCI bus has an NVIDIA GPU."""
     return bool(gpu_ids(Facts({PCI: Answer(0, root_run(PCI.script).stdout)})))
 
 
@@ -195,7 +191,7 @@ class GpuPresent(Resource):
 
 @dataclass(frozen=True, slots=True)
 class AllGpusPresent(Resource):
-    """All NVIDIA GPUs that the inventory counts are on the PCI bus. Missing GPUs are only reported."""
+    """All NVIDIA GPUs in the inventory are on the PCI bus. Missing GPUs are only reported."""
 
     number: int  #: number of the host's GPUs in the inventory (``hostwright_gpus``)
 
@@ -220,8 +216,9 @@ class AllGpusPresent(Resource):
 
 @dataclass(frozen=True, slots=True)
 class ReloadTakesGpus(Condition):
-    """Condition: a reload of systemd, which ``systemctl enable`` includes, removes the GPUs from a running container,
-    because links in ``/dev/char`` are missing (``DeviceLinks``).
+    """Condition that a reload of systemd, as by ``systemctl enable``, removes the GPUs from a running container.
+
+    The cause is missing links in ``/dev/char`` (``DeviceLinks``).
     """
 
     def probes(self) -> tuple[Probe, ...]:
@@ -232,7 +229,5 @@ class ReloadTakesGpus(Condition):
 
 
 def reloading(resource: Resource) -> Disturbing:
-    """Return ``resource``, whose steps reload systemd, as a resource that disturbs running work if a reload removes
-    GPUs from containers.
-    """
+    """Mark ``resource``, which reloads systemd, as disturbing if a reload removes GPUs from containers."""
     return Disturbing(resource, "reloads systemd, which takes the GPUs from containers", ReloadTakesGpus())

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hostwright.resources import KERNEL_GONE, Facts, Probe, Reboot, Resource
 
-#: Prints NVIDIA devices bound to the driver nouveau or nova: ``0000:3b:00.0 nouveau``.
+#: probe that prints NVIDIA devices with the driver nouveau or nova: ``0000:3b:00.0 nouveau``
 NOUVEAU = Probe(
     'for d in /sys/bus/pci/devices/*; do read -r v <"$d/vendor" || continue; [ "$v" != 0x10de ] || '
     "for n in /sys/bus/pci/drivers/nouveau /sys/bus/pci/drivers/nova*; do "
@@ -16,8 +16,9 @@ NOUVEAU = Probe(
 
 
 def boots_first(facts: Facts) -> bool:
-    """Return whether the host must reboot before the driver's module can be built or loaded: nouveau or nova holds a
-    GPU, or the running kernel's files were removed. Reads ``NOUVEAU`` and ``KERNEL_GONE``.
+    """Return whether the host must reboot before the driver's module can be built or loaded.
+
+    The reason is nouveau or nova with a GPU, or a removed kernel. Requires ``NOUVEAU`` and ``KERNEL_GONE``.
     """
     return bool(facts[NOUVEAU].strip() or facts[KERNEL_GONE].strip())
 

@@ -1,6 +1,6 @@
-"""The NVIDIA driver from packages: exactly the stack's packages, held, with the module of their version in the kernel.
+"""NVIDIA driver from packages: exactly the stack's packages, held, with the matching module in the kernel.
 
-After the old module is unloaded, one run of apt installs all packages, in which DKMS builds the module. Damaged
+After the old module is unloaded, one run of apt installs all packages, and DKMS builds the module in it. Damaged
 packages are reinstalled.
 """
 
@@ -59,8 +59,7 @@ def sources(section: DriverSection, stack: Stack) -> Iterator[Resource]:
 
 @dataclass(frozen=True, slots=True)
 class NvidiaPackages(Resource):
-    """The driver packages ``packages`` are installed at their exact versions and held, and their module is built for
-    the running kernel and loaded.
+    """The driver packages ``packages`` are installed at exact versions and held, and their module is built and loaded.
 
     ``force`` and ``allowed`` are as in ``NvidiaRunfile``. Without ``force``, a host with a display is refused if a
     loaded module must be unloaded.
@@ -73,7 +72,7 @@ class NvidiaPackages(Resource):
     allowed: bool = field(default=False, metadata=NO_IDENTITY)
     #: package mirror to install from; ``None``: the host's apt sources
     mirror: PackageMirror | None = field(default=None, repr=False, metadata=NO_IDENTITY)
-    #: names of the precompiled module's packages, without the kernel version at the end
+    #: package names of the precompiled module, without the kernel version at the end
     precompiled: tuple[str, ...] = ()
 
     @property
@@ -81,15 +80,12 @@ class NvidiaPackages(Resource):
         return Debs(self.packages, hold=True, source=self.source, mirror=self.mirror)
 
     def _modules(self, facts: Facts) -> tuple[str, ...]:
-        """Return the names of the packages with the precompiled module for the running kernel; empty without such a
-        module.
-        """
         kernel = facts[UNAME].text.strip().partition(" ")[0] if UNAME in facts else ""
         return tuple(f"{name}-{kernel}" for name in self.precompiled) if kernel else ()
 
     @property
     def state_probe(self) -> Probe:
-        """Probe for the driver's module and libraries on the host. ``DriverState`` parses its output."""
+        """Probe for the driver's module and libraries, which ``DriverState`` parses."""
         return Probe(sh_file(__file__, "sh/packaged.sh", version=self.version, libraries=LIBRARIES), root=True)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -108,12 +104,12 @@ class NvidiaPackages(Resource):
         return self._installed(state, facts)
 
     def _installed(self, state: DriverState, facts: Facts) -> Planned | None:
-        """Plan the steps that remain after the packages are installed and held: repair links or the module, load it."""
         return self._links(state, facts) or self._module(state, facts) or self._loaded(state, facts)
 
     def _install(self, change: Change, state: DriverState, facts: Facts) -> Planned:
-        """Return ``change``, the installation of the packages, with steps that unload the old module before it and load
-        the new one after it. Setting only holds disturbs no running work.
+        """Add steps to ``change`` that unload the old module and load the new module.
+
+        A change of package holds alone disturbs no running work.
         """
         table = dpkg_table(facts)
         words = [word.partition("=")[::2] for word in (*self.packages, *self._modules(facts))]
@@ -143,12 +139,11 @@ class NvidiaPackages(Resource):
         )
 
     def _unsigned(self, facts: Facts) -> str:
-        """Return why Secure Boot would reject the module that DKMS builds; empty if it would not."""
+        """Return the reason why Secure Boot would reject the module that DKMS builds; else empty."""
         built = any(named_like(word.partition("=")[0], ("*-dkms", "nvidia-dkms-*")) for word in self.packages)
         return unsigned_refused(facts) if built else ""
 
     def _again(self, facts: Facts, *, module: bool) -> Step:
-        """Return the step that reinstalls the driver packages with the module or, without ``module``, all others."""
         table = dpkg_table(facts)
         names = [word.partition("=")[0] for word in (*self.packages, *self._modules(facts))]
         rows = tuple(table[name] for name in names if name in table and named_like(name, _MODULE) == module)
@@ -168,8 +163,8 @@ class NvidiaPackages(Resource):
         return Change("NVIDIA driver", str(state), want, (self._again(facts, module=False),))
 
     def _module(self, state: DriverState, facts: Facts) -> Planned | None:
-        """Plan to reinstall the packages with the module, if the module on disk has another version. A loaded module
-        stays loaded.
+        """Plan to reinstall the packages with the module, if its version on disk differs. A loaded module stays
+        loaded.
         """
         if state.module == self.version:
             return None
@@ -209,14 +204,12 @@ class NvidiaPackages(Resource):
         return boots_first(facts) or isinstance(self.plan(facts), Reboot)
 
     def packages_for(self, facts: Facts | None, /) -> tuple[str, ...]:
-        """Return the driver packages that the host's own apt sources provide; empty if the stack names a repository for
-        them.
-        """
+        """Return the driver packages of the host's own apt sources; empty if the stack names a repository."""
         modules = self._modules(facts) if facts is not None and not self.source else ()
         return (*self._debs.packages_for(facts), *modules)
 
     def packages_from(self, list_file: str, /) -> tuple[str, ...]:
-        """Return the driver packages if the apt source list ``list_file`` provides them, else none."""
+        """Return the driver packages if the apt source list ``list_file`` provides them, else nothing."""
         return self._debs.packages_from(list_file)
 
     def from_mirror(self, mirror: PackageMirror, /) -> NvidiaPackages:
@@ -238,9 +231,6 @@ class NvidiaPackages(Resource):
 
 
 def _shown(facts: Facts, what: str) -> str:
-    """Return the reason to refuse a host whose GPU drives a display; empty without a display. ``what``: what happens to
-    the driver, such as ``removed``.
-    """
     shown = display(facts)
     sentence = f"the driver must be {what}, but the GPU drives a display ({shown}); "
     return f"{sentence}stop the display first, or set driver_force: true to stop it" if shown else ""

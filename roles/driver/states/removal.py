@@ -1,7 +1,7 @@
-"""Removal of an NVIDIA driver from a ``.run``, whether complete or partial. A distribution's driver is left alone.
+"""Removal of an NVIDIA driver from a ``.run``, complete or partial. A distribution's driver is left alone.
 
-Files that belong to no package reveal such a driver: libraries with a driver version in their names, the installer's
-programs and records, DKMS entries. Files with less specific names count only together with one of these, or if
+Evidence of such a driver are libraries with a driver version in the name, the installer's programs and records, and
+DKMS entries that belong to no package. Files with less specific names count only together with this evidence, or if
 Hostwright's record lists them unchanged.
 """
 
@@ -38,7 +38,7 @@ _FUNCTIONS = sh_file(
     programs=tuple(f"/usr/bin/{name}" for name in steps.PROGRAMS),
 )
 
-#: Prints ``key=value`` lines about the loaded module, DKMS, and the driver's files, for ``Remains``.
+#: probe that prints ``key=value`` lines about the loaded module, DKMS and the driver's files, for ``Remains``
 STATE = Probe(
     _FUNCTIONS
     + """\
@@ -54,15 +54,15 @@ exit 0
 
 
 def provisioned(facts: Facts) -> bool:
-    """Return whether the host's release record lists the role ``driver`` as applied. Reads ``RELEASE``."""
+    """Return whether the host's release record lists the role ``driver``. Requires ``RELEASE``."""
     return RELEASE in facts and "driver" in release.read(facts).get("roles", {})
 
 
 @dataclass(frozen=True, slots=True)
 class Remains:
-    """Remains on a host of a driver from a ``.run``."""
+    """Remains of a driver from a ``.run``."""
 
-    loaded: str  #: version of the loaded module; ``unknown`` if the module reports none, empty if none is loaded
+    loaded: str  #: version of the loaded module; ``unknown`` if the module reports none; empty without a loaded module
     dkms: tuple[str, ...]  #: driver versions that DKMS would build for the next kernel
     files: tuple[str, ...]
     marks: tuple[str, ...]  #: paths of Hostwright's records about the driver
@@ -78,15 +78,16 @@ class Remains:
         return cls(loaded, tuple(by_key["dkms"]), tuple(by_key["file"]), tuple(by_key["mark"]))
 
     def others(self, *, provisioned: bool) -> bool:
-        """Return whether somebody else installed the driver: the role was never applied, or a record of Hostwright
-        shows an earlier driver. ``provisioned``: the role was applied.
+        """Return whether somebody else installed the driver. ``provisioned``: the role was applied.
+
+        The role was never applied, or a record of Hostwright shows an earlier driver.
         """
         ours = provisioned or {steps.INSTALLING, steps.RECORD}.intersection(self.marks)
         return bool(self.version) and (f"{steps.RECORD}.theirs" in self.marks or not ours)
 
     @property
     def version(self) -> str:
-        """Version in the file name of the driver's library, after a space, for use in sentences; else empty."""
+        """Version in the file name of the driver's library, after a space for use in sentences; else empty."""
         found = (_LIBRARY.fullmatch(path) for path in self.files)
         return next((f" {match[1]}" for match in found if match), "")
 
@@ -102,7 +103,7 @@ class Remains:
 
 @dataclass(frozen=True, slots=True)
 class DriverGone(Resource):
-    """No trace of a driver from a ``.run``: no module in the kernel or on disk, no DKMS entry, file or record.
+    """No trace of a driver from a ``.run`` exists: no module, DKMS entry, file or record.
 
     With ``force``, processes and displays that use the GPU are ended. Without ``force``, the step fails if the module
     is in use, and a host with a display is refused. The installer's logs are kept.

@@ -1,4 +1,4 @@
-"""The NVIDIA driver from its ``.run`` installer: installed, its module built by DKMS and loaded, all at one version.
+"""NVIDIA driver from its ``.run`` installer, with a module that DKMS builds, all at one version.
 
 Four versions are compared: libraries, module on disk for the running kernel, loaded module, and the stack's driver. The
 difference selects the least disruptive action: load the module, rebuild it, run the installer, reboot.
@@ -58,8 +58,7 @@ _STRAY = Pattern(
 )
 _VERSION = Pattern(r"[0-9]{1,9}(?:\.[0-9]{1,9})+")
 
-#: pattern of system library directories. For a wrong library there, the advice is to remove the file, not the
-#: ld.so.conf line.
+#: pattern of system library directories. A wrong library there should be removed, not its ld.so.conf line.
 _SYSTEM = Pattern(r"(?:/usr(?:/local)?)?/lib(?:64)?(?:/x86_64-linux-gnu)?")
 
 REPLACES = "replaces the driver"
@@ -73,11 +72,11 @@ _NEEDED_PROGRAMS = ("nvidia-smi", "nvidia-modprobe", "nvidia-persistenced")
 
 @dataclass(frozen=True, slots=True)
 class Shadow:
-    """A library that the loader opens in place of the driver's library, even after ldconfig."""
+    """Library that the loader opens in place of the driver's library, even after ldconfig."""
 
     path: str
     file: str  #: path of the file to which ``path`` leads
-    package: str  #: name of the package that contains the file; empty: none
+    package: str  #: name of the file's package; empty: none
     named_by: str  #: ``FILE:LINE`` that names the library's directory to ldconfig; empty: none
 
     @classmethod
@@ -96,7 +95,7 @@ class Shadow:
 
     @property
     def cure(self) -> str:
-        """The repair as an imperative clause, such as ``remove PATH``."""
+        """Repair as an imperative clause, such as ``remove PATH``."""
         if self._by_line:
             return f"remove that line from {self.named_by.rpartition(':')[0]}"
         of_package = self.package and not self._leads
@@ -104,7 +103,6 @@ class Shadow:
 
     @property
     def _leads(self) -> bool:
-        """Whether ``path`` is a link to another file. The system's link from /lib to /usr/lib does not count."""
         return self.file.removeprefix("/usr") != self.path.removeprefix("/usr")
 
     @property
@@ -114,7 +112,7 @@ class Shadow:
 
 @dataclass(frozen=True, slots=True)
 class DriverState:
-    """State of the driver on a host. Fields for missing parts are empty."""
+    """State of the driver on a host. Fields of missing parts are empty."""
 
     module: str  #: version of the driver's module on disk
     loaded: str  #: version of the driver's loaded module
@@ -129,11 +127,11 @@ class DriverState:
     theirs: bool = False  #: whether somebody else installed the driver version of ``ours``
     #: paths of driver libraries of other versions that belong to no package, in the loader's directories
     others: tuple[str, ...] = ()
-    #: paths of modules that belong to no package and that modprobe prefers to DKMS's
+    #: paths of modules outside packages that modprobe prefers to DKMS's
     strays: tuple[str, ...] = ()
-    #: modules of packages that modprobe prefers to DKMS's modules: ``PATH, of the package NAME``
+    #: modules of packages that modprobe prefers to DKMS's: ``PATH, of the package NAME``
     packaged: tuple[str, ...] = ()
-    #: lines of ``depmod.d`` that prefer another directory to DKMS's directory: ``FILE:LINE``
+    #: lines of ``depmod.d`` that prefer another directory to DKMS's: ``FILE:LINE``
     preferred: tuple[str, ...] = ()
     holders: tuple[str, ...] = ()  #: other modules that use the driver's module and must be unloaded first
     shadows: tuple[Shadow, ...] = ()  #: libraries that precede the driver's libraries in the loader's cache
@@ -174,7 +172,7 @@ class DriverState:
 
     @property
     def version(self) -> str:
-        """Version of the driver's libraries, else of its module on disk, else of the loaded module; else empty."""
+        """Version of the libraries, else of the module on disk, else of the loaded module; else empty."""
         name = self.libraries[0].rpartition("/")[2].removeprefix("libcuda.so.")
         known = name if _VERSION.fullmatch(name) else ""
         return known or self.module or self.loaded
@@ -184,8 +182,8 @@ class DriverState:
         return not (self.module or self.loaded or any(self.libraries))
 
     def lost_to(self, version: str, *, provisioned: bool) -> tuple[str, ...]:
-        """Return a text about the present driver if somebody else installed it and installing ``version`` would remove
-        it irrecoverably; else empty.
+        """Return a text about the present driver if installing ``version`` would lose it, and Hostwright did not
+        install it.
 
         ``provisioned``: the role ``driver`` was applied to the host before.
         """
@@ -196,9 +194,7 @@ class DriverState:
 
     @property
     def half_upgraded(self) -> str:
-        """Sentence which reports that the libraries and the loaded module have different versions; empty if they have
-        not.
-        """
+        """Sentence about different versions of libraries and loaded module; empty if the versions are equal."""
         library = self.libraries[0].rpartition("/")[2].removeprefix("libcuda.so.")
         if not self.loaded or not _VERSION.fullmatch(library) or library == self.loaded:
             return ""
@@ -213,8 +209,10 @@ class DriverState:
         return all(name == wanted[:-1] + version for name, wanted in zip(names, LIBRARIES, strict=True))
 
     def winning(self, version: str) -> tuple[str, ...]:
-        """Return the driver libraries of other versions than ``version`` that the loader opens now, or would open after
-        the next ldconfig, which prefers the newest file.
+        """Return driver libraries of other versions than ``version`` that the loader opens now or after the next
+        ldconfig.
+
+        ldconfig prefers the newest file.
         """
         wanted = numbers(version)
         return tuple(
@@ -232,7 +230,7 @@ class DriverState:
 
 
 def numbers(version: str) -> tuple[int, ...]:
-    """Return the parts of a driver version as numbers; empty if ``version`` is not a version."""
+    """Return the parts of a driver version as numbers; empty for any other text."""
     return tuple(map(int, version.split("."))) if _VERSION.fullmatch(version) else ()
 
 
@@ -240,8 +238,8 @@ def numbers(version: str) -> tuple[int, ...]:
 class NvidiaRunfile(Resource):
     """The driver ``version`` is installed by its ``.run`` with DKMS, and loaded.
 
-    With ``force``, processes and displays that use the GPU are ended. Without ``force``, the role refuses a host with a
-    display if the installer has to run, and replacing a loaded driver is a change that ``disturbs``.
+    With ``force``, processes and displays that use the GPU are ended. Without ``force``, a host with a display is
+    refused if the installer has to run. Replacing a loaded driver is then a change that ``disturbs``.
     """
 
     artifact: Artifact
@@ -253,7 +251,7 @@ class NvidiaRunfile(Resource):
     module: str = "auto"  #: kind of the kernel module: ``open``, ``proprietary``, or ``auto`` (by branch and GPUs)
 
     def kind(self, facts: Facts) -> Kind:
-        """Return the kind of kernel module that the host needs. Reads ``PCI``."""
+        """Return the kind of kernel module that the host needs. Requires the probe ``PCI``."""
         cards = tuple((card.vendor, card.device) for card in display_controllers(facts))
         return module_kind(self.module, self.version, cards)
 
@@ -315,9 +313,7 @@ class NvidiaRunfile(Resource):
         return other and not self._install_reasons(state, facts)
 
     def _install_reasons(self, state: DriverState, facts: Facts) -> list[str]:
-        """Return the reasons to run the installer; empty if there are none, or if only links to the libraries are
-        wrong.
-        """
+        """Return the reasons to run the installer. Wrong links to the libraries alone are not a reason."""
         foreign = driver_packages(facts)
         intact = state.record and not state.lost
         return [
@@ -330,9 +326,6 @@ class NvidiaRunfile(Resource):
         ]
 
     def _wrong(self, kind: Kind | None, facts: Facts) -> bool:
-        """Return whether ``kind``, the kind of a kernel module on the host, differs from the kind that the host needs.
-        ``None`` never differs.
-        """
         return kind is not None and len(kinds_of(self.version)) > 1 and kind != self.kind(facts)
 
     def _install(self, state: DriverState, have: str, facts: Facts) -> Change | Deferred | Refusal:
@@ -367,8 +360,9 @@ class NvidiaRunfile(Resource):
         return Change(what, have, want, todo, artifacts=(self.artifact.name,), disturbs=disturbs, warnings=aside)
 
     def _shadowed(self, state: DriverState, facts: Facts) -> Refusal | None:
-        """Return a refusal of the host if a foreign library precedes the driver's in the loader's cache, because the
-        next ldconfig would undo any repair.
+        """Refuse the host if a foreign library precedes the driver's in the loader's cache.
+
+        The next ldconfig would undo any repair.
         """
         if not state.shadows or driver_packages(facts):
             return None
@@ -415,9 +409,6 @@ class NvidiaRunfile(Resource):
         return self._kernel_change(have, facts, todo) if todo else None
 
     def _load(self, state: DriverState) -> tuple[Step, ...]:
-        """Return the step that loads the driver's modules; none if they are loaded, or if a module of another version
-        is loaded.
-        """
         complete = state.loaded == self.version and state.uvm
         return () if complete or state.loaded not in {"", self.version} else (Step(steps.LOAD, timeout_s=300),)
 
@@ -436,7 +427,6 @@ class NvidiaRunfile(Resource):
         return Change(what, have, want, todo, warnings=warnings)
 
     def _shown(self, facts: Facts) -> str:
-        """Return the reason to refuse a host whose GPU drives a display; empty without a display, or with ``force``."""
         shown = "" if self.force else display(facts)
         if not shown:
             return ""
@@ -455,19 +445,19 @@ def _preferring(state: DriverState) -> tuple[str, ...]:
 
 
 def driver_packages(facts: Facts, kept: tuple[str, ...] = NOT_DRIVER) -> tuple[str, ...]:
-    """Return the installed packages of NVIDIA drivers, except packages whose names match a pattern in ``kept``."""
+    """Return the installed packages of NVIDIA drivers, except packages that match a pattern in ``kept``."""
     return tuple(row.name for row in dpkg_rows(facts, NamedLike(DRIVER_PACKAGES, kept)))
 
 
 class Loadable(Protocol):
-    """A resource that installs a driver, from any source, and reports the driver's state."""
+    """Resource that installs a driver, from any source, and reports the driver's state."""
 
     @property
     def state_probe(self) -> Probe:
-        """Probe whose output ``DriverState`` parses."""
+        """Probe that prints the driver's state, for ``DriverState``."""
 
     def probes(self) -> tuple[Probe, ...]:
-        """Probes whose answers ``waits_for_reboot`` reads."""
+        """Probes that ``waits_for_reboot`` requires."""
 
     def waits_for_reboot(self, facts: Facts, /) -> bool:
         """Return whether the driver cannot run before a reboot, or another module stays loaded until a reboot."""
@@ -475,8 +465,9 @@ class Loadable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WithDriver(Resource):
-    """The resource ``resource``, which works only with the stack's driver loaded. If ``driver`` needs a reboot,
-    ``resource`` is applied after the reboot.
+    """Wrapper that applies ``resource`` only with the stack's driver loaded.
+
+    If ``driver`` needs a reboot, ``resource`` is applied after the reboot.
     """
 
     driver: Loadable

@@ -1,6 +1,6 @@
 """Shell commands that install the NVIDIA driver from its ``.run``, rebuild its module and load it.
 
-Each step may be interrupted at any point and run again. ``INSTALLING`` exists while the installer runs, so a
+Each step may be interrupted at any point and run again. While the installer runs, ``INSTALLING`` exists, so that a
 half-copied driver never counts as complete. ``RECORD`` has name, size and time of the installed files, to detect later
 damage.
 """
@@ -15,16 +15,15 @@ from hostwright.standard.roles.driver.states.gpu_use import OUR_SERVICES
 STATE_DIR = "/var/lib/hostwright"
 INSTALLING = f"{STATE_DIR}/driver.installing"
 RECORD = f"{STATE_DIR}/driver.files"
-#: units that write the CDI specification when a module is installed. Without a driver, these units would fail
-#: repeatedly.
+#: units that write the CDI specification when a module is installed. Without a driver, they would fail repeatedly.
 _REFRESH = ("nvidia-cdi-refresh.path", "nvidia-cdi-refresh.service")
-#: path of the file on the host that lists units and containers stopped for the driver
+#: path on the host of the list of units and containers stopped for the driver
 UNITS = "/run/hostwright-driver.units"
 LOG = "/var/log/nvidia-installer.log"
 
 PROGRAMS = ("nvidia-smi", "nvidia-modprobe", "nvidia-persistenced", "nvidia-cuda-mps-control", "nvidia-cuda-mps-server")
 
-#: options of the driver's installer that every installer from R470 on accepts (option_table.h of 470.182.03)
+#: installer options that every installer from R470 on accepts (option_table.h of 470.182.03)
 FLAGS = (
     "--silent",  # with this option, the installer does not prompt, and prints errors on stderr
     "--dkms",  # without DKMS, the next kernel would boot without a driver
@@ -37,13 +36,13 @@ FLAGS = (
     f"--log-file-name={LOG}",
 )
 
-#: names of kernel modules to unload, in the order of the installer (kernel.c)
+#: kernel modules to unload, in the order of the installer (kernel.c)
 _MODULES = (
     "nv_peer_mem", "nvidia_peermem", "nvidia_vgpu_vfio", "nvidia_uvm", "nvidia_drm", "nvidia_modeset", "nvidia",
 )  # fmt: skip
 
-#: shell code that checks headers and tools. With --dkms, the installer removes the old driver before the installer's
-#: own check (install-from-cwd.c of 470.182.03).
+#: shell code that checks headers and tools. With --dkms, the installer removes the old driver before its own check
+#: (install-from-cwd.c of 470.182.03).
 _TOOLS = """\
 [ -e "/lib/modules/$(uname -r)/build/Makefile" ] || { echo "hostwright: no headers of the running kernel"; exit 1; }
 for tool in cc make dkms; do
@@ -59,9 +58,9 @@ _PERSONAL = sh_file(__file__, "sh/personal.sh")
 def unload(*, force: bool, build: bool = True) -> str:
     """Return shell commands that stop the driver's services and unload its kernel modules.
 
-    With ``force``, they also stop containers and other units, and end processes. They fail before any change if the
-    module could not be built afterwards (unless ``build`` is false), if a foreign module uses the driver's module, or
-    if, without ``force``, other processes use the GPU.
+    With ``force``, they also stop containers and other units, and end processes. Without ``force``, they fail before
+    any change if other processes use the GPU. They also fail if a foreign module uses the driver's module or, with
+    ``build``, if the module could not be built afterwards.
     """
     leave = sh_file(__file__, "sh/leave_holders.sh", ours=OUR_SERVICES)
     stop = sh_file(__file__, "sh/stop_services.sh", services=(*_REFRESH, *OUR_SERVICES), units=UNITS)
@@ -83,14 +82,15 @@ def unload(*, force: bool, build: bool = True) -> str:
 def returned(*, start: bool = True) -> str:
     """Return shell commands that start the units and containers that ``unload`` stopped, and report each result.
 
-    Without ``start``, the commands only report that these units and containers are stopped.
+    Without ``start``, the commands only report the stopped units and containers.
     """
     return _PERSONAL + sh_file(__file__, "sh/returned.sh", units=UNITS, start="yes" if start else "no")
 
 
 def install(path: str, version: str, flags: tuple[str, ...]) -> str:
-    """Return shell commands that run the installer at ``path`` with ``flags`` and, on failure, print its log and
-    DKMS's.
+    """Return shell commands that run the installer at ``path`` with ``flags``.
+
+    On failure, the commands print the logs of the installer and of DKMS.
     """
     run = sh_file(
         __file__, "sh/install.sh", installer=path, flags=(*FLAGS, *flags), installing=INSTALLING, record=RECORD
@@ -99,14 +99,12 @@ def install(path: str, version: str, flags: tuple[str, ...]) -> str:
 
 
 def rebuild(version: str) -> str:
-    """Return shell commands that build and install the module of the driver ``version`` for the running kernel, from
-    the installed sources.
-    """
+    """Return shell commands that build the module of the driver ``version`` for the running kernel from its sources."""
     return _TOOLS + _tell(version, "/dev/null") + _REBUILD
 
 
-#: shell function ``cannot_load``, which reports why the kernel accepts no module at all after a failed modprobe. The
-#: function repeats the kernel's own first checks (may_init_module).
+#: shell function ``cannot_load`` that reports why the kernel accepts no module at all, with the kernel's own first
+#: checks (may_init_module)
 CANNOT_LOAD = sh_file(
     __file__, "cannot_load.sh", process="/proc/self/status", disabled="/proc/sys/kernel/modules_disabled"
 )
@@ -117,7 +115,7 @@ def _tell(version: str, log: str) -> str:
 
 
 #: shell code that rebuilds the module. Only the build has to succeed, because `dkms remove` fails without an earlier
-#: build for this kernel.
+#: build.
 _REBUILD = """\
 kernel=$(uname -r)
 dkms remove -m nvidia -v "$version" -k "$kernel" >/dev/null 2>&1 || true
@@ -152,7 +150,7 @@ done
 )
 
 
-#: names of libraries to which the installer creates links
+#: libraries to which the installer creates links
 _LINKED = ("cuda", "nvcuvid", "nvidia-ml", "nvidia-encode")
 LINKS = (
     *(f"lib{name}.so{end}" for name in _LINKED for end in (".1", "")),
@@ -162,10 +160,10 @@ LINKS = (
 
 
 def relink(version: str, others: tuple[str, ...] = ()) -> str:
-    """Return shell commands that point the links of the driver's libraries to the files of ``version``, and update the
-    loader's cache.
+    """Return shell commands that link the driver's libraries to the files of ``version``, and update the loader's
+    cache.
 
-    They first move the libraries in ``others`` aside, because ldconfig would prefer those.
+    The libraries in ``others`` are moved aside first, because ldconfig would prefer them.
     """
     values = sh("version=%s\nrecord=%s\nothers=%s\nlinks=%s\n", version, RECORD, words(others), words(LINKS))
     return KEEP_ASIDE + values + _SET_ASIDE + _RELINK
@@ -197,8 +195,9 @@ ldconfig
 
 
 def record(version: str, *, theirs: bool) -> str:
-    """Return shell commands that record the files of the driver ``version``, and whether somebody else installed it
-    (``theirs``).
+    """Return shell commands that record the files of the driver ``version``.
+
+    ``theirs``: whether somebody else installed the driver.
     """
     programs = tuple(f"/usr/bin/{name}" for name in PROGRAMS)
     return sh_file(

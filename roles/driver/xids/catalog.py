@@ -12,7 +12,7 @@ from enum import Enum, auto
 
 
 class Action(Enum):
-    """Actions that NVIDIA's Xid catalog recommends, by the catalog's names. The value of each is a plain sentence."""
+    """Actions of NVIDIA's Xid catalog, by the catalog's names. Each value is a plain sentence."""
 
     IGNORE = "no action needed for this Xid alone"
     RESTART_APP = "start the program again"
@@ -32,7 +32,7 @@ class Action(Enum):
 
 
 class Concern(Enum):
-    """What an Xid affects: the host, a program, or nothing."""
+    """Scope of an Xid: the host, a program, or nothing."""
 
     NODE = auto()  #: an Xid that concerns the host, which must get no work until the host is repaired
     PROGRAM = auto()  #: an Xid that concerns one program, or nothing yet
@@ -41,15 +41,14 @@ class Concern(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Xid:
-    """A row of NVIDIA's Xid catalog: what an Xid means, and the recommended action."""
+    """Row of NVIDIA's Xid catalog: meaning of an Xid, and recommended action."""
 
     meaning: str
     action: Action
     concern: Concern
 
 
-#: numbers of Xids for which Azure's node check fails a node (Azure/azurehpc-health-checks,
-#: customTests/azure_gpu_xid.nhc)
+#: Xids for which Azure's node check fails a node (Azure/azurehpc-health-checks, customTests/azure_gpu_xid.nhc)
 AZURE_FAILS_A_NODE = frozenset((48, 56, 57, 58, 62, 63, 64, 65, 68, 69, 73, 74, 79, 80, 81, 92, 119, 120))
 POWER_CABLE = 54
 OFF_THE_BUS = 79

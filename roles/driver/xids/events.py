@@ -12,8 +12,8 @@ from hostwright.standard.roles.driver.xids.kernellog import KernelLine
 
 TEXT_CHARACTERS = 200  #: maximum number of characters that are read after an Xid's number
 
-#: pattern of an Xid's line: ``NVRM: Xid (PCI:0000:3b:00): 79, pid=1, …``, in all notations of the address. The Xid must
-#: begin the line, because other kernel lines quote text of programs.
+#: pattern of an Xid's line: ``NVRM: Xid (PCI:0000:3b:00): 79, pid=1, …``. It matches only at the start of a line,
+#: because other kernel lines quote text of programs.
 _XID = Pattern(r"(?s)NVRM: Xid \((?:PCI:)?([0-9A-Fa-f:.]{4,20})(?: [^()]{0,40})?\): ([0-9]{1,3})(?:,\s*(.*))?")
 _NONFATAL = Pattern(r"[A-Z0-9_]{1,40} {1,4}Nonfatal\b")
 _ADDRESS = Pattern(r"(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2})(?:\.[0-7])?")
@@ -22,15 +22,13 @@ _LOADING = ("Nvlink Core is being initialized", "NVRM: loading NVIDIA UNIX")
 
 
 def event(number: int, bus: str, at: str, text: str, count: int = 1) -> GpuEvent:
-    """Return the event for the Xid ``number`` in the kernel log, with the Xid's meaning and the action that NVIDIA
-    recommends.
-    """
+    """Return the event for the Xid ``number``, with its meaning and the action that NVIDIA recommends."""
     xid = meaning_of(number)
     return GpuEvent(number, bus, at, text, count, xid.meaning, xid.action.value)
 
 
 def xid_events(lines: Iterable[KernelLine]) -> tuple[GpuEvent, ...]:
-    """Return the Xids in ``lines``, one event for each GPU and number, in the order of their first occurrence."""
+    """Return one event for each GPU and Xid number in ``lines``, in the order of first occurrence."""
     events: dict[tuple[str, int], GpuEvent] = {}
     for line in lines:
         match = _XID.fullmatch(line.text)
@@ -47,8 +45,9 @@ def xid_events(lines: Iterable[KernelLine]) -> tuple[GpuEvent, ...]:
 
 
 def is_nonfatal(number: int, text: str) -> bool:
-    """Return whether the Xid ``number`` is an NVLink 5 error that the driver calls nonfatal in ``text`` (``RLW_REMAP
-    Nonfatal XC0 i0 Link 00 (0x…)``).
+    """Return whether the Xid ``number`` is an NVLink 5 error that ``text`` calls nonfatal.
+
+    Such a text is ``RLW_REMAP Nonfatal XC0 i0 Link 00 (0x…)``.
     """
     return number in NVLINK5 and _NONFATAL.match(text) is not None
 
@@ -64,9 +63,9 @@ def slot(address: str) -> str:
 
 
 def loaded_at(lines: Iterable[KernelLine]) -> datetime | None:
-    """Return the time of the last load of the driver's module in ``lines``; ``None`` if no line reports a load.
+    """Return the time of the last load of the driver's module in ``lines``; ``None`` without a load.
 
-    Xids before that time have had their remedy: a power cycle, a reboot or a reload of the module.
+    Earlier Xids have had their remedy: a power cycle, a reboot or a reload of the module.
     """
     times = [[line.at for line in lines if line.at and mark in line.text] for mark in _LOADING]
     return max(times[0] or times[1], default=None)

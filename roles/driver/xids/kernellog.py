@@ -13,13 +13,12 @@ from hostwright.resources import Probe
 from hostwright.roles import sh_file
 
 WINDOW = timedelta(days=7)  #: maximum age of a kernel message that is read
-#: maximum number of kernel messages, which is the sum of the limits of the probe's three sources
+#: maximum number of kernel messages: sum of the limits of the probe's three sources
 MAX_LINES = 1200
-#: maximum time by which a host's clock may be ahead of this machine's. A later date without a year belongs to last
-#: year.
+#: maximum time by which a host's clock may be ahead of this machine's. A later date without a year is of last year.
 SKEW = timedelta(days=1)
 
-#: Prints the host's offset from UTC, then lines of the kernel log.
+#: probe that prints the host's offset from UTC, then lines of the kernel log
 KERNEL_LOG = Probe(
     sh_file(__file__, "kernellog.sh"),
     root=True,
@@ -36,17 +35,16 @@ _OFFSET = re.compile(r"([+-])(\d\d)([0-5]\d)")
 
 @dataclass(frozen=True, slots=True)
 class KernelLine:
-    """A message of the kernel log, without host, tag and time. ``at``: its time in UTC; ``None`` if unknown."""
+    """Kernel log message without host, tag and time. ``at``: its time in UTC; ``None`` if unknown."""
 
     at: datetime | None
     text: str
 
 
 def kernel_lines(text: str, now: datetime) -> tuple[KernelLine, ...]:
-    """Return the messages in ``text``, the output of ``KERNEL_LOG``, oldest first. A message in several sources is
-    returned once.
+    """Return the messages in the output of ``KERNEL_LOG``, oldest first, each once.
 
-    A time without a zone is local time of the host, whose offset is in the first line. Messages from files count only
+    A time without a zone is local time of the host, with the offset in the first line. Messages from files count only
     before the journal's first entry, because users can write lines into the files.
     """
     first, _, rest = text.partition("\n")
@@ -69,8 +67,9 @@ def kernel_lines(text: str, now: datetime) -> tuple[KernelLine, ...]:
 
 
 def _keys(line: KernelLine) -> tuple[tuple[str, int], ...]:
-    """Return keys that identify ``line`` in other sources: its text with its minute and both neighbouring minutes,
-    because sources record different times.
+    """Return keys that identify ``line`` in other sources.
+
+    The keys cover three minutes, because sources record different times.
     """
     minute = int(line.at.timestamp() // 60) if line.at else 0
     return tuple((line.text, near) for near in (minute, minute - 1, minute + 1))
@@ -94,9 +93,6 @@ def _iso(stamp: str) -> datetime | None:
 
 
 def _without_year(match: re.Match[str], zone: tzinfo, now: datetime) -> datetime | None:
-    """Return the latest date that fits ``match`` (month, day and time without a year) and is not in the future;
-    ``None`` without such a date.
-    """
     for year in (now.year + 1, now.year, now.year - 1):  # on the host's clock, the next year may have begun
         try:
             month = _MONTHS.index(match[1]) + 1

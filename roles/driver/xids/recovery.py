@@ -12,7 +12,7 @@ from hostwright.roles import Pattern
 
 
 class Recovery(Enum):
-    """A recovery action for a GPU that the driver requests; the value is a short text."""
+    """Recovery action for a GPU that the driver requests, with a short text as value."""
 
     NONE = "nothing"
     RESET = "GPU reset"

@@ -39,7 +39,7 @@ _STEMS = ("cuda", "nvidia-ml", "cudart", "cublas", "cublasLt", "cufft", "curand"
 _NAMES = " -o ".join(f"-name 'lib{stem}.so*'" for stem in _STEMS)
 
 #: probe that prints links with targets, and each library's soname. readelf prints file names only for several files, so
-#: /bin/sh is a second file.
+#: /bin/sh is added.
 NAMES = Probe(
     f"""\
 find {_DIRECTORIES} -maxdepth 1 -type l \\( {_NAMES} \\) -printf 'link\\t%p\\t%l\\n'
@@ -51,7 +51,7 @@ exit 0""",
 )
 
 _LIBRARY = Pattern(r"(lib[A-Za-z0-9_+-]+)\.so(?:\.([0-9]+)[0-9.]*)?")
-#: driver libraries. A link to such a library has the interface's version, not the driver's version.
+#: driver libraries. A link to them has the interface's version, not the driver's.
 _DRIVERS = {"libcuda", "libnvidia-ml"}
 
 
@@ -73,7 +73,6 @@ def another_library(ctx: AuditContext) -> Iterator[str]:
 
 
 def _differ(path: str, target: str) -> bool:
-    """Return whether ``path`` and ``target`` name different known libraries or major versions of them."""
     name, other = (_LIBRARY.fullmatch(file.rpartition("/")[2]) for file in (path, target))
     if name is None or other is None:
         return False

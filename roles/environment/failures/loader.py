@@ -78,7 +78,6 @@ def cuda_of_distribution(ctx: AuditContext) -> Iterator[str]:
 
 
 def _there(ctx: AuditContext) -> dict[str, str]:
-    """Return name → path of the libraries that frameworks load and that are complete in the stack's toolkit."""
     files = library_files(ctx)
     paths = {name: f"{ctx.section(CudaSection).prefix}/{LIBRARIES}/{name}" for name in _opened(ctx)}
     return {name: path for name, path in paths.items() if resolved(path, files)}
@@ -106,7 +105,6 @@ def _foreign_first(ctx: AuditContext) -> list[Cached]:
 
 
 def _is_cudnn_of_its_own(entry: Cached) -> bool:
-    """Return whether ``entry`` of the loader's cache is a second cuDNN outside all toolkits."""
     return entry.name.startswith("libcudnn") and not entry.real.startswith("/usr/local/cuda")
 
 

@@ -64,7 +64,7 @@ def mixed(ctx: AuditContext, layer: str) -> Iterator[str]:
 
 
 def environment_rules(layer: str, title: str, source: str) -> tuple[FailureRule, ...]:
-    """Return the failure rules for the environment of the role ``layer``, which has CUDA from wheels."""
+    """Return the failure rules for the Python environment of the role ``layer``, with CUDA from wheels."""
     return (
         FailureRule(
             f"{layer}-cuda-wheels-mixed",

@@ -14,7 +14,7 @@ _CUDA: Final = (
     r"|nvvm)\.so"
 )
 
-#: messages about libraries that TensorFlow loads only if the libraries are installed
+#: messages about optional libraries of TensorFlow
 OPTIONAL: Final = r"library '?libnvinfer|open CUDA library libcupti"
 #: soname of a library of CUDA 4 to 10.2, which ends in the full release
 OLD_SONAME: Final = (
@@ -47,11 +47,10 @@ _KINDS: Final = (
 
 
 def _listed(place: str) -> str:
-    """Return a pattern for a message about a library, and a later line that lists such a library at ``place``."""
     return "|".join(rf"{kind}(?s:.)*(?:^|[\s=>]){place}{kind}" for kind in _KINDS)
 
 
-#: pattern of lines near the message that name the framework or the library's location
+#: pattern of lines near a message that name the framework or the library's location
 WHEEL_LOADS: Final = (
     r"/torch/__init__\.py|from torch\._C import|Skipping registering GPU devices|initialize backend|onnxruntime"
     r"|/(?:site|dist)-packages/[^\n]*\.py\", line "
@@ -64,7 +63,7 @@ _OF_PACKAGE: Final = (
     r"/(?:site|dist)-packages/(?P<owner>[A-Za-z][\w.-]{0,60})/[^\n]*\.py\", line [^\n]*\n"
     r"[^\n]*lib\w{2,20}\.so\.1[1-9](?:\.0)?: cannot open"
 )
-#: message that names the missing library and the library that needs the missing one
+#: message that names the missing library and the library that needs it
 _THROUGH: Final = (
     r"library '(?P<through>lib(?:cusolver|cusparse|cublas)\w{0,6}\.so[.0-9]{0,12})'; dlerror: lib(?:nvJitLink|cublasLt)"
 )
@@ -155,7 +154,7 @@ BY_NAME: Final = (
         " neither is installed, run pip install 'nvidia-cudnn-cu12==9.*' (-cu13 for CUDA 13) in the environment",
     ),
 )
-#: variant for a package that was compiled for another CUDA than the environment's CUDA
+#: variant for a package that was compiled for another CUDA than the environment's
 OF_PACKAGE: Final = Variant(
     _OF_PACKAGE,
     "OWNER, a compiled package of the Python environment, was built for CUDA RELEASE. It loads SONAME, which the"
@@ -207,7 +206,7 @@ OF_WHEELS: Final = (
     ),
 )
 
-#: pattern of CUDA libraries that may have another release than other CUDA libraries
+#: pattern of CUDA libraries that may have another release than the others
 _MIXED: Final = (
     r"lib(?:cublas|cublasLt|cusparse|cusparseLt|cusolver|nvrtc|nvJitLink|cudart|cufft|curand|cupti|nccl|cufile"
     r"|nvshmem_host)"

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 OWN_PROFILE = "/etc/profile.d/cuda.sh"
 MAX_LINES = 400
 
-#: probe that prints assignments about CUDA or the loader's path as ``FILE:NUMBER:LINE``. The probe also prints ``has
-#: PATH`` for each of the stack's libraries in the assigned directories.
+#: probe that prints assignments about CUDA or the loader's path as ``FILE:NUMBER:LINE``, and ``has PATH`` for each of
+#: the stack's libraries in the assigned directories
 VARIABLES = homes_probe(HAS + sh_file(__file__, "variables.sh", most=MAX_LINES), cap_bytes=512 * MAX_LINES)
 PROFILES = "/etc/profile.d/"
 ENVIRONMENT = "/etc/environment"
@@ -79,12 +79,12 @@ class Assignment:
 
 
 def assignments(ctx: AuditContext) -> tuple[Assignment, ...]:
-    """Return the assignments whose value mentions CUDA. Raises ``Unread`` if the home directories were not read."""
+    """Return the assignments with values that mention CUDA. Raises ``Unread`` if home directories were not read."""
     return tuple(each for each in _assigned(ctx) if "cuda" in each.value)
 
 
 def _assigned(ctx: AuditContext) -> tuple[Assignment, ...]:
-    """Return all assignments except the role environment's. Raises ``Unread`` if the home directories were not read."""
+    """Return all assignments except the role ``environment``'s. Raises ``Unread`` if home directories were not read."""
     answer = ctx.answer(VARIABLES)
     if not answer.ok:
         raise Unread(
@@ -103,7 +103,7 @@ def _parse(text: str) -> tuple[Assignment, ...]:
 
 
 def session_path(text: str) -> Assignment | None:
-    """Return pam_env's assignment of a ``PATH`` without the system's programs, given output of ``VARIABLES``."""
+    """Return pam_env's assignment of a ``PATH`` without the system's programs. ``text``: output of ``VARIABLES``."""
     own = {each.file: each for each in _parse(text) if each.name == "PATH" and each.file in PAM}
     for file, each in own.items():
         value = each.value.strip("\"'")
@@ -232,7 +232,6 @@ def nccl_hindered(ctx: AuditContext) -> Iterator[str]:
 
 
 def _visible(value: str, cards: int) -> int:
-    """Return how many GPUs CUDA uses for ``value`` of CUDA_VISIBLE_DEVICES: those before the first invalid entry."""
     words = [word.strip() for word in value.split(",")]
     known = [bool(_CARD.fullmatch(word)) and (not word.isdigit() or int(word) < cards) for word in words]
     return len(set(words[: known.index(False)] if False in known else words))
@@ -249,7 +248,6 @@ def another_cuda(ctx: AuditContext) -> Iterator[str]:
 
 
 def _is_there(home: str, installed: Mapping[str, Toolkit]) -> bool:
-    """Return whether a usable toolkit is at ``home``; true for an unlisted path outside ``/usr/local/cuda-*``."""
     return installed[home].usable if home in installed else not home.startswith(f"{LINK}-")
 
 

@@ -13,13 +13,12 @@ from hostwright.standard.roles.cuda.wheels import major_of, pins_of
 from hostwright.standard.roles.jax.section import JaxSection
 
 LIMIT_S = 1200.0  #: time limit in seconds of a proof (our choice)
-#: TCP ports of a proof over several hosts. ``MEETING_PORT`` is for JAX's coordinator, and both are unassigned in IANA's
-#: registry.
+#: TCP ports of a proof over several hosts, unassigned in IANA's registry. ``MEETING_PORT`` is for JAX's coordinator.
 PORT, MEETING_PORT = 29475, 29476
 
 
 def proofs(variables: EnvironmentVariables, ctx: RoleContext) -> tuple[Proof, ...]:
-    """Return the proof of a host's devices, and the proof of a product over all devices of several hosts."""
+    """Return the proof of a host's devices, and the proof of a product over several hosts."""
     section = ctx.section(JaxSection)
     python, packages = (f"{section.home(variables.path)}/bin/python",), wanted(section)
     devices = Program("devices.py", python_source(__file__, "devices.py"), python, {"packages": list(packages)})
@@ -33,7 +32,7 @@ def proofs(variables: EnvironmentVariables, ctx: RoleContext) -> tuple[Proof, ..
 
 
 def wanted(section: JaxSection) -> Mapping[str, tuple[str, str]]:
-    """Return the stack's versions of JAX, jaxlib and the CUDA plugin: package → subject of a finding, and version."""
+    """Return package → subject of a finding and the stack's version, for JAX, jaxlib and the CUDA plugin."""
     pins, plugin = pins_of(section), f"jax-cuda{major_of(section)}-plugin"
     versions = {"jax": section.version, **{name: pins[name] for name in ("jaxlib", plugin) if name in pins}}
     return {name: (f"version of {name}", version) for name, version in versions.items()}

@@ -15,7 +15,7 @@ WHAT = "GPUs of JupyterHub"
 
 @dataclass(frozen=True, slots=True)
 class HubCards(Resource):
-    """The host has all GPUs in ``gpus``, and no workspace's container uses one of them."""
+    """The host has all GPUs in ``gpus``, and no workspace uses them."""
 
     gpus: tuple[str, ...]  #: GPUs for users' Jupyter servers, as indexes or UUIDs
 

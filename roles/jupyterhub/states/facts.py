@@ -16,7 +16,7 @@ HUB_PROBE = Probe(sh_file(__file__, "sh/facts.sh", network=NETWORK, images=IMAGE
 
 @dataclass(frozen=True, slots=True)
 class HubServer:
-    """One user's Jupyter server in Docker. All values come from the host unchecked."""
+    """Jupyter server of a user in Docker. All values come from the host unchecked."""
 
     user: str
     port: str
@@ -26,14 +26,14 @@ class HubServer:
 
     @property
     def at_work(self) -> str:
-        """Description of the server and its number of kernels and terminals; empty if it has none."""
+        """Description of the server with its number of kernels and terminals; empty without any."""
         number = f"{self.children} process{'es' if self.children > 1 else ''}"
         return f"the server of {self.user} ({number})" if self.running and self.children else ""
 
 
 @dataclass(frozen=True, slots=True)
 class HubFacts:
-    """State of JupyterHub on a host: parsed output of ``HUB_PROBE``."""
+    """State of JupyterHub on a host, parsed from the output of ``HUB_PROBE``."""
 
     docker: str  #: ``absent``, or ``silent`` if Docker does not respond; empty if Docker answered
     servers: tuple[HubServer, ...]
@@ -42,7 +42,7 @@ class HubFacts:
 
 
 def read_hub(facts: Facts) -> HubFacts:
-    """Parse the output of ``HUB_PROBE``. If it is truncated, the result says that Docker does not respond."""
+    """Parse the output of ``HUB_PROBE``. If truncated, the result says that Docker does not respond."""
     answer = facts[HUB_PROBE]
     lines = [line.split("\t") for line in answer.text.splitlines()]
     complete = answer.ok and not answer.truncated and lines[-1:] == [["end"]]

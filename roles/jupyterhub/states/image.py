@@ -25,14 +25,14 @@ from hostwright.standard.roles.workspaces.states.facts import WORKSPACES_PROBE, 
 
 
 def tag_of(files: tuple[tuple[str, str], ...]) -> str:
-    """Return the name of the image built from ``files``. Its tag is a hash of their texts."""
+    """Return the name of the image built from ``files``. Its tag is a hash of the files' texts."""
     text = "\0".join(part for file in files for part in file)
     return f"{IMAGES}:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
 @dataclass(frozen=True, slots=True)
 class HubImage(Resource):
-    """An image with JupyterHub's packages is on the host, so that a Jupyter server can authenticate users with the hub.
+    """An image with JupyterHub's packages is on the host, so that Jupyter servers can authenticate users with the hub.
 
     The hub's pip downloads and verifies the wheels before the build, which has no network.
     """
@@ -40,9 +40,9 @@ class HubImage(Resource):
     tag: str
     base: str
     files: tuple[tuple[str, str], ...] = field(metadata=NO_IDENTITY)
-    #: pairs of a Python version and of pip's requirements for an image with that version
+    #: pairs of Python version and pip's requirements for an image with that version
     requirements: tuple[tuple[str, str], ...] = field(metadata=NO_IDENTITY)
-    python: str = field(metadata=NO_IDENTITY)  #: path of the host's Python, whose pip downloads the wheels
+    python: str = field(metadata=NO_IDENTITY)  #: path of the host's Python with the pip that downloads the wheels
     pull: bool = field(default=False, metadata=NO_IDENTITY)  #: whether the host may pull the base image from a registry
 
     def probes(self) -> tuple[Probe, ...]:

@@ -1,4 +1,4 @@
-"""State of users' Jupyter servers: servers that may keep running, and removal of the others."""
+"""State of users' Jupyter servers: servers that may keep running, and removal of others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hostwright.standard.roles.jupyterhub.states.facts import HUB_PROBE, NETWORK
 from hostwright.standard.roles.workspaces.states.cards import card_of, cards_of_host
 
 WHAT = "servers of JupyterHub"
-#: effect of a change with ``force``, as the plan shows the effect
+#: effect of a change with ``force``, for the plan
 ENDS_WORK = "ends servers in which somebody works"
 
 
@@ -28,7 +28,7 @@ class HubUser:
 
 @dataclass(frozen=True, slots=True)
 class HubServers(Resource):
-    """Every running Jupyter server belongs to one of ``people``, and has that user's port and only GPUs of the hub.
+    """Every running Jupyter server belongs to a user in ``people``, with the user's port and only GPUs of the hub.
 
     Such a server keeps running, also when the hub restarts.
     """
@@ -38,7 +38,7 @@ class HubServers(Resource):
     #: users whose servers are stopped by the resource ``HubUserLeft``
     left: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)
     limits: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)
-    #: whether a server may be stopped although the server's user is working
+    #: whether a server may be stopped although its user is working
     force: bool = field(default=False, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -87,9 +87,8 @@ class HubServers(Resource):
 class HubUserLeft(Resource):
     """The user ``person``, who left, has no Jupyter server.
 
-    A server with running kernels or terminals is kept, and only this state is refused. Its user can no longer log in,
-    and nginx has no route to it. Its container stays on its network: when the hub starts, it removes servers that do
-    not respond.
+    This state refuses to remove a server with running kernels or terminals. The user cannot log in, and nginx has no
+    route to the server. Its container stays on the network, because the hub removes servers that do not respond.
     """
 
     person: str

@@ -1,4 +1,4 @@
-"""Proof (test on a host) of NCCL: correct sums over all GPUs, their speed, and NCCL's transport."""
+"""Proof (test on a host) of NCCL: correct sums over all GPUs, speed, and transport."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def proofs(_variables: Nccl, ctx: RoleContext) -> tuple[Proof, ...]:
 
 
 def judge(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """Check that all GPUs took part and have the right sums. An indirect transport between GPUs is a note."""
+    """Check that all GPUs took part and have the right sums. An indirect transport is a note."""
     ways = tuple(
         ProofFinding(
             f"NCCL does not use a direct path between cards: it moves data {AROUND[str(one.value)]}",

@@ -57,13 +57,11 @@ def _why(ctx: AuditContext, rule: str) -> Iterator[str]:
 
 
 def _explained(ctx: AuditContext) -> Iterator[str]:
-    """Yield the unit's name if its journal shows the cause of its failure."""
     if ctx.named("\n".join(UNITS.journal(ctx, UNIT))):
         yield UNIT
 
 
 def _lines(ctx: AuditContext, word: str) -> Iterator[str]:
-    """Yield the rest of each line in the output of the probe ``SERVED`` that begins with ``word``."""
     rows = (line.partition(" ") for line in ctx.text(SERVED).splitlines())
     yield from (rest for first, _, rest in rows if first == word)
 

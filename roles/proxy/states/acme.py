@@ -15,7 +15,7 @@ OBTAIN_S = 600.0
 class AcmeCertificate(Resource):
     r"""``file`` has a certificate for all ``names``, valid for at least 20 more days, and its private key.
 
-    A timer renews the certificate 30 days before its end, so fewer than 20 days show that the renewal failed.
+    A timer renews the certificate 30 days before its end, so fewer than 20 days show a failed renewal.
 
     >>> from hostwright.plan.testing import plan_text
     >>> acme = AcmeCertificate("/var/lib/proxy/acme.pem", ("gpu01.example.org",), "/usr/local/lib/renew")

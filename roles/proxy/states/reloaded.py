@@ -1,4 +1,4 @@
-"""State of a service that uses its current files. A reload, which ends no connection, activates new ones."""
+"""State of a service that uses its current files. A reload activates new files and ends no connection."""
 
 from __future__ import annotations
 

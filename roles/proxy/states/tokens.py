@@ -1,4 +1,4 @@
-"""Access tokens that nginx checks for web pages without a login of their own, such as TensorBoard's."""
+"""Access tokens that nginx checks for web pages without a login, such as TensorBoard's."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from hostwright.standard.roles.workspaces.declared.workspace import STATE
 class PageTokens(Resource):
     r"""``file``, which nginx includes and only root can read, has the access tokens of the workspaces ``names``.
 
-    The host creates each workspace's token, which never leaves the host. The workspace's user can write the token file,
-    so nginx refuses all access without a valid token in it.
+    The host creates each token, which never leaves the host. The user can write the workspace's token file, so nginx
+    refuses all access if the file has no valid token.
 
     >>> from hostwright.plan.testing import plan_text
     >>> print(plan_text(PageTokens("/var/lib/proxy/tokens.conf", ("bob-board",)), {"problems": "absent\n"}))
@@ -44,7 +44,7 @@ class PageTokens(Resource):
 
 @dataclass(frozen=True, slots=True)
 class SharedName(Resource):
-    """Note in the plan that the pages of the users ``people`` share one host name. Changes nothing on the host."""
+    """The pages of the users ``people`` share one host name. Only a note in the plan; changes nothing."""
 
     people: tuple[str, ...]
 

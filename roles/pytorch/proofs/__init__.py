@@ -1,4 +1,4 @@
-"""Proofs (tests on a host) of PyTorch: correct results on one device and on several, and their speed."""
+"""Proofs (tests on a host) of PyTorch: correct results on one device and on several, and speed."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from hostwright.standard.roles.pytorch.section import PytorchSection
 Judge = Callable[[Measurements, Expected], tuple[ProofFinding, ...]]
 
 LIMIT_S = 1200.0  #: time limit in seconds of a proof with eight GPUs and a busy CPU (our choice)
-#: TCP ports of a proof over several hosts. ``MEETING_PORT`` is for torchrun, and both are unassigned in IANA's
-#: registry.
+#: TCP ports of a proof over several hosts, unassigned in IANA's registry. ``MEETING_PORT`` is for torchrun.
 PORT, MEETING_PORT = 29473, 29474
 TOGETHER: Mapping[str, Any] = {"steps": 20, "start_limit_s": 300, "step_limit_s": 60}
 OVER_HOSTS: Mapping[str, Any] = {**TOGETHER, "port": PORT, "meeting_port": MEETING_PORT}
@@ -29,7 +28,7 @@ PRODUCTS: Mapping[str, Any] = {"size": 8192, "cpu_size": 2048, "bytes": 1 << 30,
 
 
 def proofs(variables: EnvironmentVariables, ctx: RoleContext) -> tuple[Proof, ...]:
-    """Return PyTorch's proofs. Those of the level ``quick`` (devices and speed) come first."""
+    """Return PyTorch's proofs, beginning with the level ``quick`` (devices and speed)."""
     section = ctx.section(PytorchSection)
     python = (f"{section.home(variables.path)}/bin/python",)
 
@@ -49,7 +48,7 @@ def proofs(variables: EnvironmentVariables, ctx: RoleContext) -> tuple[Proof, ..
 
 
 def wanted(section: PytorchSection) -> Mapping[str, tuple[str, str]]:
-    """Return the stack's versions of PyTorch, cuDNN, NCCL and CUDA: measurement → subject of a finding, and version."""
+    """Return measurement → subject of a finding and the stack's version, for PyTorch, cuDNN, NCCL and CUDA."""
     # PyTorch reports versions without the local part, such as +cu126.
     found = {"pytorch": ("version of PyTorch", section.version.partition("+")[0])}
     row, major, pins = row_of(section.version), major_of(section), pins_of(section)

@@ -1,5 +1,5 @@
-"""Findings in PyTorch's measurements: slow or wrong products, and results that differ when compiled or on
-several GPUs.
+"""Findings in PyTorch's measurements: slow or wrong products, and different results when compiled or on several
+GPUs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TITLE = "PyTorch"
 
 
 def products(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """Return findings for wrong matrix products, and for GPUs slower than their data sheet or the host's other GPUs."""
+    """Return findings for wrong products, and for GPUs slower than their data sheet or the host's other GPUs."""
     formats = [name for name in FORMATS if name == "fp32" or measured.named(f"product in {name}")]
     wrong = (within(measured, f"product in {name}", 0.0, f"the matrix product in {name}") for name in formats)
     untimed = (
@@ -56,7 +56,7 @@ def _shares(measured: Measurements) -> Iterator[ProofFinding]:
 
 
 def compiled(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """Return findings for GPUs on which a compiled network gives other results than the network without compilation."""
+    """Return findings for GPUs on which a compiled network gives other results than the same network uncompiled."""
     return (
         *cards(measured, expected, TITLE),
         *within(measured, "compiled", SAME, "the prediction of the compiled network"),
@@ -66,12 +66,12 @@ def compiled(measured: Measurements, expected: Expected) -> tuple[ProofFinding, 
 
 
 def training(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """Return the findings of ``workers``, and one for each GPU of the host that did not take part."""
+    """Return the findings of ``workers``, and one for each GPU that did not take part."""
     return (*workers(measured, expected), *all_together(measured, expected))
 
 
 def workers(measured: Measurements, _expected: Expected) -> tuple[ProofFinding, ...]:
-    """Return findings for wrong sums, and for devices that together train other weights than one device alone."""
+    """Return findings for wrong sums, and for devices that together train other weights than one device."""
     return (
         *not_zero(measured, "wrong sums", "the sum over all devices is wrong"),
         *within(measured, "loss beside one device", LEARNED, "the loss of joint training"),

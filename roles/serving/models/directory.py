@@ -27,10 +27,10 @@ _NAME = re.compile(r"[^\x00-\x1f\\\x7f]+")
 
 @dataclass(frozen=True, slots=True)
 class SavedModel:
-    """One version of a TensorFlow model in the directory ``folder`` on the controller."""
+    """Version of a TensorFlow model in the directory ``folder`` on the controller."""
 
     folder: Path
-    number: int | None  #: version number of the model, which is the directory's name
+    number: int | None  #: version number of the model and name of the directory
     files: tuple[tuple[str, str], ...]
     size: int
 
@@ -41,15 +41,15 @@ class SavedModel:
 
     @property
     def digest(self) -> str:
-        """Identifier of this version's files in the inventory: the hash of ``listing``."""
+        """Hash of ``listing``, which identifies this version's files in the inventory."""
         return f"sha256:{hashlib.sha256(self.listing.encode()).hexdigest()}"
 
 
 def read_model(folder: Path, version: int | None = None, signature: str = "") -> SavedModel:
-    """Read a model from ``folder``, or from its subdirectory named ``version``.
+    """Read a model from ``folder``, or from its subdirectory ``version``.
 
-    Clients' requests name ``signature`` (empty: TensorFlow's default). Raises ``InputError`` if TensorFlow Serving
-    cannot serve the model.
+    ``signature``: signature that clients request (empty: TensorFlow's default). Raises ``InputError`` if TensorFlow
+    Serving cannot serve the model.
     """
     place = _place(folder, version)
     try:
@@ -65,15 +65,11 @@ def read_model(folder: Path, version: int | None = None, signature: str = "") ->
 
 
 def called_like_a_version(folder: Path) -> bool:
-    """Return whether the directory's name is a version, such as ``2`` or ``v0.1``, and not a model's name."""
+    """Return whether the directory's name is a version, such as ``2`` or ``v0.1``."""
     return bool(_LIKE_A_VERSION.fullmatch(folder.name))
 
 
 def _number(folder: Path, version: int | None) -> int | None:
-    """Return the version number if it is the name of ``folder``; ``None`` for another name.
-
-    Raises ``InputError`` for a name such as ``v0.1`` if ``version`` is ``None``.
-    """
     number = int(folder.name) if folder.name.isascii() and folder.name.isdigit() else 0
     if 1 <= number <= MOST_VERSION:
         return number
@@ -138,7 +134,7 @@ def _names(folder: Path) -> Iterator[str]:
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """Yield all files and directories below ``folder``. Iterative, because ``rglob`` recurses at each level."""
+    """Iterate without recursion, unlike ``rglob``, which recurses at each directory level."""
     left = [folder]
     while left:
         for path in left.pop().iterdir():
@@ -148,9 +144,9 @@ def _below(folder: Path) -> Iterator[Path]:
 
 
 def _check_variables(folder: Path, names: tuple[str, ...], *, restores: bool) -> None:
-    """Raise ``InputError`` if a file of the model's variables (weights) is missing, as in an incomplete copy.
+    """Raise ``InputError`` if a file of the model's weights is missing, as in an incomplete copy.
 
-    ``names``: the model's files. ``restores``: whether its graph reads variables from files.
+    ``restores``: whether the graph reads the weights from files.
     """
     shards = [match for name in names if (match := _SHARD.fullmatch(name.removeprefix("variables/")))]
     if not shards and "variables/variables.index" not in names:
@@ -170,7 +166,7 @@ def _check_variables(folder: Path, names: tuple[str, ...], *, restores: bool) ->
 def _check_graph(file: Path, signature: str) -> bool:
     """Return whether the graph that serves requests restores variables from files.
 
-    Raises ``InputError`` if the model has no such graph, or the graph lacks ``signature``.
+    Raises ``InputError`` if the model has no such graph, or if the graph lacks ``signature``.
     """
     try:
         graphs = graphs_of(file)
@@ -207,7 +203,7 @@ LISTING, FILES = "sha256sums", "files"  #: names in a model's archive: file with
 
 
 def pack(model: SavedModel, name: str, version: int, target: Path) -> Artifact:
-    """Write ``model`` and its checksums as an archive to ``target``; return the archive as an artifact for hosts."""
+    """Write ``model`` and its checksums as an archive to ``target``; return the archive as an artifact."""
     with tarfile.open(target, "w", format=tarfile.PAX_FORMAT) as tar:
         listing = model.listing.encode()
         member = tarfile.TarInfo(LISTING)

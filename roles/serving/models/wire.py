@@ -19,7 +19,7 @@ _INIT = "__saved_model_"  #: name prefix of TensorFlow's internal signatures of 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """One graph of a SavedModel: its tags, and the names of its signatures."""
+    """Graph of a SavedModel: tags, and names of signatures."""
 
     tags: tuple[str, ...]
     signatures: tuple[str, ...]
@@ -27,7 +27,7 @@ class Graph:
 
 
 def graphs_of(file: Path) -> tuple[Graph, ...]:
-    """Return the graphs in ``file``, a ``saved_model.pb``. Raises ``ValueError`` if it is not valid."""
+    """Return the graphs in ``file``, a ``saved_model.pb``. Raises ``ValueError`` for an invalid file."""
     with file.open("rb") as stream:
         if not file.stat().st_size:
             raise ValueError("the file is empty")
@@ -51,7 +51,6 @@ def _text(data: memoryview) -> str:
 
 
 def _parts(data: memoryview, wanted: int) -> Iterator[memoryview]:
-    """Yield the length-delimited fields (bytes, string or message) with the field number ``wanted``."""
     place = 0
     while place < len(data):
         key, place = _varint(data, place)

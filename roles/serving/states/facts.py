@@ -38,18 +38,18 @@ class ModelFacts:
 
 @dataclass(slots=True)
 class ServingFacts:
-    """State of all models on a host: parsed output of ``MODELS_PROBE``."""
+    """State of all models on a host, parsed from the output of ``MODELS_PROBE``."""
 
     docker: str = ""  #: ``absent``, or ``silent`` if Docker does not respond; empty if Docker answered
     models: dict[str, ModelFacts] = field(default_factory=dict)
 
     def model(self, name: str) -> ModelFacts:
-        """Return the facts of a model; empty facts if the host does not have it."""
+        """Return the facts of a model; empty facts for a missing model."""
         return self.models.get(name) or ModelFacts()
 
 
 def read_models(facts: Facts) -> ServingFacts:
-    """Parse the output of ``MODELS_PROBE``. If it is truncated, the result says that Docker does not respond."""
+    """Parse the output of ``MODELS_PROBE``. If truncated, the result says that Docker does not respond."""
     answer = facts[MODELS_PROBE]
     lines = [line.split(" ", 2) for line in answer.text.splitlines()]
     complete = answer.ok and not answer.truncated and lines[-1:] == [["end"]]

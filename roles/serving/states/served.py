@@ -1,4 +1,4 @@
-"""States of one model: its files are installed and readable, and exactly the declared versions are served."""
+"""States of a model: its files are installed and readable, and exactly the declared versions are served."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from hostwright.standard.roles.workspaces.states.arguments import MODELS
 from hostwright.standard.roles.workspaces.states.undeclared import failing
 
 AVAILABLE = "AVAILABLE"
-#: maximum seconds until a model's version is loaded. A version may have several gigabytes on a busy disk.
+#: maximum seconds until a model's version is loaded, for several gigabytes on a busy disk
 PATIENCE_S = 900
 
 
 def config_of(name: str, versions: tuple[int, ...], live: int) -> str:
-    """Return TensorFlow Serving's configuration, on one line, for a model's versions and its live version."""
+    """Return TensorFlow Serving's configuration for a model's versions and live version, on one line."""
     chosen = " ".join(f"versions: {number}" for number in versions)
     return (
         f'model_config_list {{ config {{ name: "{name}" base_path: "{MODELS}/{name}" model_platform: "tensorflow" '
@@ -32,9 +32,9 @@ def stages_of(
 ) -> list[tuple[str, tuple[int, ...], int]]:
     """Return the configurations from ``now`` to ``wanted`` that fail no request, each with versions and live version.
 
-    A configuration's versions must be loaded before the next configuration is applied, because TensorFlow Serving
-    rejects a label of a version that is not loaded. The first configuration serves old and new versions, the second
-    moves the label, the third removes old versions.
+    The first configuration serves old and new versions, the second moves the label, the third removes old versions. All
+    versions must be loaded before the next configuration, because TensorFlow Serving rejects a label of a version that
+    is not loaded.
     """
     versions, was_live = now
     both = tuple(sorted({*versions, *wanted}))
@@ -90,7 +90,6 @@ class ModelServed(Resource):
         return Change(self.what, have, self._want(), (step,), alone=True)
 
     def _files(self, model: ModelFacts) -> Refusal | None:
-        """Return a refusal if a declared version's files are missing on the host, or have another digest."""
         for number, digest in self.versions:
             have = model.files.get(number)
             if have == digest:
@@ -124,7 +123,6 @@ class ModelServed(Resource):
 
 
 def _have(model: ModelFacts, loaded: tuple[int, ...], want: str) -> str:
-    """Return the current state for the plan: versions and label or, if they equal ``want``, what else differs."""
     have = _said(loaded, model.live) if loaded else "no version"
     if have != want:
         return have
@@ -170,7 +168,7 @@ class ModelBrought(Resource):
 
     name: str
     version: int
-    digest: str  #: hash of the list of the files' checksums
+    digest: str  #: hash of the checksums of all files
     artifact: Artifact
 
     def probes(self) -> tuple[Probe, ...]:
@@ -199,7 +197,7 @@ def short(digest: str) -> str:
 
 
 def other_files(name: str, version: int) -> str:
-    """Return the error text for a version whose files on the host differ from the declared ones."""
+    """Return the error text for a version with other files on the host than declared."""
     return (
         f"version {version} of {name} is on this host with other files; files of a version never change, so upload the"
         f" new files as another version (--version {version + 1})"

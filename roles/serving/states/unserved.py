@@ -1,4 +1,4 @@
-"""State that removes models which the inventory no longer declares."""
+"""Removal of models that the inventory no longer declares."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PATIENCE_S = 60  #: maximum seconds to wait for running requests to the removed 
 
 @dataclass(frozen=True, slots=True)
 class Unserved(Resource):
-    """The host has no models except those in ``names``."""
+    """The host has no models except the models ``names``."""
 
     names: tuple[str, ...] = ()
 

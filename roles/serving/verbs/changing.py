@@ -1,6 +1,4 @@
-"""Implementation of the tasks ``serve.up``, ``.switch`` and ``.down``, which change the inventory and provision the
-host.
-"""
+"""Implementation of the tasks ``serve.up``, ``.switch`` and ``.down``."""
 
 from __future__ import annotations
 
@@ -48,7 +46,7 @@ ROLE, ROLES = "serving", "workspaces,serving"
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """Options of the task ``serve.up``; an omitted option is empty or 0."""
+    """Options of the task ``serve.up``. An omitted option is empty or 0."""
 
     directory: str
     name: str
@@ -58,8 +56,6 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """Description of a change that a task makes to a model's inventory entry."""
-
     host: str
     name: str
     what: str
@@ -68,7 +64,7 @@ class _Change:
 
 
 def up(request: Request, wish: Wish, options: Mapping[str, Any], *, provision: bool = True) -> int:
-    """Run the task ``serve.up``. It reads the model and checks the inventory before it connects to the host."""
+    """Run the task ``serve.up``. The model and the inventory are checked before the connection to the host."""
     if not wish.directory:
         raise InputError("missing; give the directory that tf.saved_model.save wrote: --model DIR", "--model")
     model = read_model(expanded(wish.directory), wish.version or None, wish.signature)
@@ -138,7 +134,6 @@ def down(request: Request, name: str, version: int, *, provision: bool = True) -
 
 
 def _name_of(folder: Path) -> str:
-    """Return the model's name: that of ``folder`` or, if that is a version, of its parent."""
     absolute = folder.absolute()
     return (absolute.parent if called_like_a_version(absolute) else absolute).name.lower().replace("_", "-")
 
@@ -203,7 +198,6 @@ def _entry(
     *,
     stack: Stack,
 ) -> dict[str, Any]:
-    """Return the model's inventory entry: the old ``entry`` with the given ``options`` and the new version."""
     if entry is not None and (space is None or entry.get("kind") != "serving"):
         raise InputError(
             f"the name belongs to a workspace of the kind {entry.get('kind')}; give the model another name", "--name"
@@ -218,7 +212,7 @@ def _entry(
 
 
 def _known(fleet: Fleet, host: str, name: str, version: int) -> dict[str, Any]:
-    """Return the model's inventory entry. Raises ``InputError`` if the entry is missing or lacks ``version``."""
+    """Raise ``InputError`` if the model's inventory entry is missing or lacks ``version``. Returns the entry."""
     entry = declared_entry(fleet.path, host, name)
     if entry is None:
         raise InputError(
@@ -233,7 +227,6 @@ def _known(fleet: Fleet, host: str, name: str, version: int) -> dict[str, Any]:
 
 
 def _bring(fleet: Fleet, host: str, request: Request, what: tuple[str, int, SavedModel]) -> int:
-    """Upload a version's files to the host if they are missing there; return an exit status."""
     name, version, model = what
     targets = targets_of(fleet, replace(request, hosts=host))
     with tempfile.TemporaryDirectory(prefix="hostwright-model-") as folder:
@@ -257,7 +250,6 @@ def _comparable(fleet: Fleet, host: str, request: Request, space: Workspace, ver
 def _write(
     fleet: Fleet, change: _Change, entry: Callable[[], Mapping[str, Any] | None], request: Request, *, provision: bool
 ) -> int:
-    """Write the model's entry, which ``entry`` computes from the current file; show it and provision the host."""
     file = place(fleet.path)
     with alone(fleet.path):
         before, after = edited(fleet.path, change.host, change.name, entry())

@@ -1,4 +1,4 @@
-"""Implementation of the task ``serve.list``, and the comparison of signatures between versions of a model."""
+"""Implementation of the task ``serve.list``, and comparison of signatures between versions of a model."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ COLUMNS: dict[str, Callable[[ListedModel], str]] = {
 
 
 def show_list(request: Request) -> int:
-    """Run the task ``serve.list``: print a row for each declared or installed model of the selected hosts."""
+    """Run the task ``serve.list``, which prints a row for each declared or installed model."""
     return show_rows(
         request,
         MODELS_PROBE,
@@ -54,13 +54,13 @@ def show_list(request: Request) -> int:
 
 
 def trouble_of(facts: Facts) -> str:
-    """Return an error text if Docker does not respond, so that the served versions are unknown; else empty."""
+    """Return an error text if Docker does not respond; else empty."""
     found = read_models(facts)
     return trouble_with(found.docker) if found.docker == "silent" else ""
 
 
 def rows_of(host: str, declared: tuple[Workspace, ...], found: ServingFacts) -> Iterator[ListedModel]:
-    """Yield the declared and the installed models of ``host``, ordered by name."""
+    """Yield the declared and installed models of ``host``, ordered by name."""
     known = {space.name: space for space in declared if space.entry.kind == "serving"}
     there = (name for name, model in found.models.items() if model.files)
     for name in sorted({*known, *there}):
@@ -87,7 +87,7 @@ def rows_of(host: str, declared: tuple[Workspace, ...], found: ServingFacts) -> 
 
 
 def signatures_differ(shell: RootShell, space: Workspace, version: int) -> str:
-    """Return why clients of the live version cannot use ``version``; empty if they can."""
+    """Return the reason why clients of the live version cannot use ``version``; empty if they can."""
     live, other = (_metadata(shell, space, part) for part in ("labels/live", f"versions/{version}"))
     if isinstance(other, str):
         return f"version {version} of {space.name} does not respond ({other}); provision it first"
@@ -111,7 +111,6 @@ def signatures_differ(shell: RootShell, space: Workspace, version: int) -> str:
 
 
 def _metadata(shell: RootShell, space: Workspace, part: str) -> dict[str, Any] | str:
-    """Return the signatures of the version at the server's path ``part``, or an error text."""
     address = f"http://127.0.0.1:{space.port}{space.path}/{part}/metadata"
     script = sh("curl -q -s -m 30 --noproxy '*' -- %s", address)
     output = shell.attempt(script, timeout_s=60)
@@ -127,7 +126,6 @@ def _metadata(shell: RootShell, space: Workspace, part: str) -> dict[str, Any] |
 
 
 def _tensors(definition: Any, side: str) -> dict[str, str]:
-    """Return name → type and shape of the tensors on one ``side`` (inputs or outputs) of a signature."""
     tensors = definition.get(side) if isinstance(definition, dict) else None
     if not isinstance(tensors, dict):
         return {}

@@ -14,9 +14,9 @@ from hostwright.standard.roles.tensorflow.section import TensorflowSection
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-#: pattern of packages that overwrite files of the package ``tensorflow``
+#: packages that overwrite files of the package ``tensorflow``
 SECOND = Pattern(r"tensorflow-(gpu|cpu|rocm|intel)|tf-nightly(-gpu|-cpu)?|intel-tensorflow(-avx512)?")
-#: pattern of NVIDIA's wheels that contain CUDA libraries
+#: pattern of NVIDIA's wheels with CUDA libraries
 WHEELS = Pattern(r"nvidia-(cuda-|cublas|cudnn|cufft|curand|cusolver|cusparse|nccl|nvjitlink|nvtx|tensorrt).*")
 #: package → first major version that breaks the import of TensorFlow 2.9 (measured)
 TOO_NEW = {"numpy": 2, "protobuf": 4}
@@ -105,7 +105,6 @@ def no_avx(ctx: AuditContext) -> Iterator[str]:
 
 
 def _fit(ctx: AuditContext) -> Used | None:
-    """Return the environment if its Python is one of the stack's; provisioning replaces any other environment."""
     venv = used(ctx)
     return venv if venv and venv.python in ctx.section(TensorflowSection).usable else None
 
@@ -123,14 +122,12 @@ def _too_new(ctx: AuditContext, name: str) -> Iterator[str]:
 
 
 def _pinned(ctx: AuditContext, venv: Used | None, name: str) -> int | None:
-    """Return the major version that the stack pins for ``name``, for the environment's Python if the stack has it."""
     texts = ctx.section(TensorflowSection).constraints
     python = venv.python if venv and venv.python in texts else next(iter(texts), "")
     return major(Recipe("", python, "", texts.get(python, "")).pins.get(name, ""))
 
 
 def _version_differs(drift: Drift) -> bool:
-    """Return whether another version or two versions of a package are installed; false for other differences."""
     name, have = drift.name, drift.have
     twice = f" and {name} " in have
     return twice or not f"{have} ".startswith((f"{name} {drift.version} ", f"{name} {ABSENT} "))

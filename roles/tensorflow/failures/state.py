@@ -27,7 +27,7 @@ OUTSIDE = homes_probe(sh_file(__file__, "outside.sh"))
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """The Python environment at the stack's path. ``dists``: canonical package name → version.
+    """Python environment at the stack's path. ``dists``: canonical package name → version.
 
     ``recipe`` and ``found`` are ``None`` for an environment that Hostwright did not build.
     """
@@ -71,7 +71,7 @@ def _by_hand(ctx: AuditContext, path: str) -> Used | None:
 
 
 def outside(ctx: AuditContext) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield each directory outside a venv that has a TensorFlow, with package name → version.
+    """Yield each directory outside a venv with a TensorFlow, and package name → version.
 
     Raises ``Unread`` if the home directories were not read.
     """
@@ -95,7 +95,7 @@ def _name(dist: Dist) -> str:
 
 
 def major(version: str) -> int | None:
-    """Return the major version in ``version``, a package's version; ``None`` if it is not valid."""
+    """Return the major version of a package's ``version``; ``None`` if invalid."""
     try:
         return Version(version).major
     except InvalidVersion:

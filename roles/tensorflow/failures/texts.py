@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hostwright.failures import FailureRule, Variant
 
-#: modules that build scripts import and that pip's isolated build environment lacks
+#: modules that build scripts import, but that pip's isolated build environment lacks
 _IMPORTED = r"(?:torch|numpy|Cython|packaging|setuptools|pkg_resources|wheel|pybind11|ninja|psutil|tensorflow|jax)"
 
 #: pattern of lines near pip's message that name the searched package indexes

@@ -1,4 +1,4 @@
-"""Proofs (tests on a host) of TensorFlow: correct results on one device and on several, and their speed."""
+"""Proofs (tests on a host) of TensorFlow: correct results on one device and on several, and speed."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Judge = Callable[[Measurements, Expected], tuple[ProofFinding, ...]]
 
 LAYER = "tensorflow"
 SAMPLES = 60_000  #: number of images that a model is trained with on a GPU
-CPU_IMAGES = 6_000  #: number of images for a training on the CPU. The CPU is about ten times slower than a GPU.
+CPU_IMAGES = 6_000  #: number of images for a training on the CPU, which is about ten times slower than a GPU
 #: time limit in seconds of a proof on GPUs for which the driver compiles TensorFlow's kernels
 WITH_COMPILING_S = 2400.0
 PORT = 29471  #: TCP port of TensorFlow's workers during a proof, unassigned in IANA's registry
 
 
 def proofs(variables: EnvironmentVariables, ctx: RoleContext) -> tuple[Proof, ...]:
-    """Return TensorFlow's proofs. Those of the level ``quick`` (devices and a dense network) come first."""
+    """Return TensorFlow's proofs, beginning with the level ``quick`` (devices and a dense network)."""
     wanted = ctx.section(TensorflowSection)
     cuda, cudnn = ctx.find(CudaSection), ctx.find(CudnnSection)
     toolkit = cuda.prefix if cuda else ""
@@ -49,9 +49,9 @@ def proofs(variables: EnvironmentVariables, ctx: RoleContext) -> tuple[Proof, ..
 def of_one_host(
     layer: str, interpreter: tuple[str, ...], installed: TensorflowJudge, *, name: str = "{}", quickest: Level = "quick"
 ) -> tuple[Proof, ...]:
-    """Return the proofs that need only one host. ``interpreter``: a command that runs Python files.
+    """Return the proofs that need only one host. ``interpreter``: command that runs Python files.
 
-    ``name`` is the format of the proofs' names. ``quickest`` is the level of the proofs that take a minute or two.
+    ``name``: format of the proofs' names. ``quickest``: level of proofs that take a minute or two.
     """
 
     def proof(of: str, file: str, judge: Judge, level: Level = "full", **arguments: Any) -> Proof:

@@ -1,4 +1,4 @@
-"""Judge of the installed TensorFlow: its versions, GPUs and results."""
+"""Check of the installed TensorFlow: versions, GPUs and results."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from hostwright.proofs import CPU, Expected, Measurements, ProofFinding
 from hostwright.roles import series
 from hostwright.standard.roles.cuda.proofs.frameworks import CONVOLVED, capabilities, cards, models, versions, within
 
-#: maximum share of a GPU's memory for a small computation. Without memory growth, TensorFlow allocates nearly all
-#: memory.
+#: maximum share of a GPU's memory for a small computation. Without memory growth, TensorFlow allocates nearly all.
 GROWTH = 0.5
 
 _SUBJECTS = {
@@ -74,7 +73,6 @@ class TensorflowJudge:
 
 
 def _growth(measured: Measurements) -> Iterator[ProofFinding]:
-    """Yield a finding for each GPU on which memory growth is set, but a small computation uses much memory."""
     for each in measured.named("memory with growth"):
         total = measured.number("memory", each.device)
         if each.number is not None and total and each.number > GROWTH * total:

@@ -1,4 +1,4 @@
-"""Findings in TensorFlow's measurements: wrong results, settings that slow down, and unused GPUs."""
+"""Findings in TensorFlow's measurements: wrong results, slow settings, and unused GPUs."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def _benchmark(measured: Measurements, expected: Expected) -> Iterator[ProofFind
 
 
 def dense(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """Return the findings of ``benchmark``. The trained network's prediction must have been compared with NumPy's."""
+    """Return the findings of ``benchmark``, and require a comparison of the prediction with NumPy's."""
     unseen = () if measured.named("prediction") else tuple(within(measured, "prediction", SAME, "the prediction"))
     return (*unseen, *benchmark(measured, expected))
 
 
 def gains(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """Return findings for settings, such as XLA, that change the result or slow a training step down."""
+    """Return findings for settings, such as XLA, that change the result or slow down a training step."""
     return tuple(_gains(measured, expected))
 
 
@@ -104,7 +104,7 @@ def _formats(measured: Measurements, expected: Expected) -> Iterator[ProofFindin
 
 
 def feeding(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """Return findings for records that changed on disk, and for GPUs that wait for their images."""
+    """Return findings for records that changed on disk, and for GPUs that wait for images."""
     return tuple(_feeding(measured, expected))
 
 
@@ -153,7 +153,7 @@ def _mirrored(measured: Measurements, expected: Expected) -> Iterator[ProofFindi
 
 
 def utilisation(measured: Measurements) -> Iterator[ProofFinding]:
-    """Yield findings for GPUs that are used less than the busiest GPU, and one finding if all GPUs wait for input."""
+    """Yield findings for GPUs that are used less than the busiest GPU, and one finding if all wait for input."""
     used = {each.device: each.number for each in measured.named("utilisation") if each.number is not None}
     most = max(used.values(), default=0.0)
     for device, percent in used.items():

@@ -1,4 +1,4 @@
-"""Inventory entries of the role ``workspaces``: users, workspaces, and limits of workspaces."""
+"""Inventory entries of the role ``workspaces``: users, workspaces, and limits."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from hostwright.standard.roles.workspaces.declared.forms import (
 from hostwright.standard.roles.workspaces.declared.gpus import Gpus, is_mig
 from hostwright.standard.roles.workspaces.declared.images import SERVING_TODAY
 
-#: maximum number of bytes in an argument: Linux's MAX_ARG_STRLEN, with the final NUL
+#: maximum bytes of an argument: Linux's MAX_ARG_STRLEN, with the final NUL
 MOST_WORD_BYTES = 2**17 - 1
-#: maximum number of bytes in a command, below Linux's limit of 2 MiB (our choice)
+#: maximum bytes of a command, below Linux's limit of 2 MiB (our choice)
 MOST_WORDS_BYTES = 2**20
 _POINTER_BYTES = 9  #: number of bytes that Linux adds to a command for each argument
 _PROXIES = {"http_proxy", "https_proxy", "all_proxy", "ftp_proxy"}
@@ -75,7 +75,7 @@ class WorkspaceUser:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceLimits:
-    """Sums of resources that several workspaces together may not exceed. An empty field means no limit."""
+    """Limits for the sums of several workspaces' resources. Empty: no limit."""
 
     workspaces: Count | None = None
     gpus: Count | None = None
@@ -190,12 +190,12 @@ class WorkspaceEntry:
         return {**self.environment, **{name: value for name, value in more.items() if name not in self.environment}}
 
     def cautions(self, name: str) -> tuple[str, ...]:
-        """Return a warning if the shared memory of this workspace, called ``name``, exceeds its memory limit."""
+        """Return a warning if the shared memory of the workspace ``name`` exceeds its memory limit."""
         return () if self.kind in UNATTENDED else beyond_memory(f"workspace {name}", self.shm, self.memory)
 
     @property
     def card_variables(self) -> Mapping[str, str]:
-        """Environment variables about GPUs for the workspace's programs, without variables that ``environment`` sets.
+        """Environment variables about GPUs for the workspace's programs, except variables in ``environment``.
 
         The variables select nvidia-smi's order of GPUs, and prevent TensorFlow from allocating all memory of a shared
         GPU.
@@ -207,12 +207,10 @@ class WorkspaceEntry:
 
     @property
     def log_directory(self) -> str:
-        """Path in the container of the logs that TensorBoard shows."""
+        """Path in the container of TensorBoard's logs."""
         return self.logs if self.logs.startswith("/") else f"{HOME}/{self.logs or 'logs'}"
 
 
 def entry_or_nothing(value: Any) -> Any:
-    """Return an empty mapping in place of ``None``, else ``value``: ``alice:`` in YAML declares an entry without
-    settings.
-    """
+    """Return an empty mapping in place of ``None``, because ``alice:`` in YAML declares an entry without settings."""
     return {} if value is None else value

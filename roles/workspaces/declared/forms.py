@@ -1,4 +1,4 @@
-"""Types that check the values of a declared workspace, such as names, sizes, images and mounts."""
+"""Types that check values of a declared workspace, such as names, sizes, images and mounts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hostwright.standard.roles.container.images.reference import read_image_name
 from hostwright.standard.roles.workspaces.declared.zones import checked_zone
 
 Kind = Literal["jupyter", "ssh", "tensorboard", "batch", "serving"]
-#: workspace kinds whose containers can restart without loss of work
+#: workspace kinds with containers that can restart without loss of work
 UNATTENDED = ("tensorboard", "serving")
 
 HOME = "/workspace"
@@ -35,7 +35,7 @@ _STATES = ("/var/lib/docker", "/var/lib/containerd", "/var/lib/hostwright", "/va
 _OWN_VARIABLES = ("HOME", "USER", "LOGNAME")
 _SIZE = re.compile(r"([1-9][0-9]{0,7})([kmgt])")
 _FACTORS = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
-#: type of a public key → number of fields in a key of this type
+#: type of a public key → number of fields of the key
 _KEY_FIELDS = {
     "ssh-ed25519": 2, "ssh-rsa": 3, "ecdsa-sha2-nistp256": 3, "ecdsa-sha2-nistp384": 3, "ecdsa-sha2-nistp521": 3,
     "sk-ssh-ed25519@openssh.com": 3, "sk-ecdsa-sha2-nistp256@openssh.com": 4,
@@ -53,8 +53,7 @@ def bytes_of(size: str) -> int:
 
 
 def beyond_memory(whose: str, shm: str, memory: str | None) -> tuple[str, ...]:
-    """Return a warning if the shared memory ``shm`` exceeds the limit ``memory``, against which it counts. ``whose``:
-    the start of the warning.
+    """Return a warning that begins with ``whose`` if the shared memory ``shm`` exceeds the limit ``memory``.
 
     >>> beyond_memory("workspace alice-lab", "4g", "1g")[0].partition(";")[0]
     'workspace alice-lab has 4g of shared memory (shm), which counts against its 1g of memory'
@@ -134,9 +133,6 @@ def _keys(text: str) -> str:
 
 
 def _fields(blob: str) -> list[bytes]:
-    """Return the fields of the base64 public key ``blob`` (RFC 4253, section 6.6); none if they do not fill the data
-    exactly.
-    """
     try:
         data = base64.b64decode(blob, validate=True)
     except binascii.Error:
@@ -201,8 +197,7 @@ def _variable(name: Any, value: Any) -> str:
 
 
 def decimal(value: Any) -> Any:
-    """Check that ``value`` was written as a whole number in decimal digits. Raises ``ValueError`` with the written text
-    if not.
+    """Return ``value`` if it was written in decimal digits. Raises ``ValueError`` for any other notation.
 
     YAML 1.1 parses ``0644`` as 420, and Docker's ``22:22`` as 1342.
     """
@@ -234,8 +229,8 @@ def _word(text: str) -> str:
 
 
 def _peoples_directory(path: str) -> str:
-    """Check that ``path`` can be the directory of users' files, which root will own. Raises ``ValueError`` for a
-    directory of other files.
+    """Raise ``ValueError`` if ``path`` is a directory of other files, because root will own the directory of users'
+    files.
     """
     system = next((each for each in (*_SYSTEM, *_TEMPORARY) if each != "/var" and is_below(path, each)), None)
     if system or path in _SHARED or any(is_below(path, each) for each in _STATES):
@@ -248,7 +243,7 @@ def _peoples_directory(path: str) -> str:
 
 WorkspaceName = Annotated[str, AfterValidator(_workspace_name)]
 UserName = Annotated[str, AfterValidator(_user_name)]
-#: a container's environment variables, in addition to the image's
+#: environment variables of a container, in addition to the image's
 Variables = Annotated[Mapping[str, str], BeforeValidator(_variables)]
 #: numeric ID of a user; lower IDs belong to system accounts
 Id = Annotated[int, BeforeValidator(decimal), Field(ge=1000, le=2**31 - 2)]

@@ -1,4 +1,4 @@
-"""Names of GPUs in an inventory: a GPU by index or UUID, or a MIG device by its UUID."""
+"""Names of GPUs in an inventory: a GPU by index or UUID, or a MIG device by UUID."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _UUID = re.compile(f"{CARD}|{MIG}")
 
 @runtime_checkable
 class PromisesGpus(Protocol):
-    """Variables of a role that reserves GPUs of the host. No workspace can use these GPUs."""
+    """Variables of a role that reserves GPUs of the host. Workspaces cannot use these GPUs."""
 
     @property
     def promised_gpus(self) -> tuple[str, ...]:
-        """The reserved GPUs, each by index or UUID as in the inventory."""
+        """Reserved GPUs, by index or UUID as in the inventory."""
 
 
 def is_mig(gpu: str) -> bool:
@@ -33,8 +33,9 @@ def is_mig(gpu: str) -> bool:
 
 
 def clash(gpus: tuple[str, ...], others: tuple[str, ...], cards: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return the first conflict between a GPU of ``gpus`` and one of ``others``, as this pair: both are equal, or one
-    is a MIG device on the other. ``None`` without a conflict. ``cards`` maps MIG devices to GPUs.
+    """Return the first pair of a GPU in ``gpus`` and one in ``others`` that conflict; ``None`` without a conflict.
+
+    Two GPUs conflict if they are equal, or if one is a MIG device on the other. ``cards``: MIG device → GPU.
 
     >>> clash(("GPU-1",), ("MIG-2", "MIG-3"), {"MIG-3": "GPU-1"})
     ('GPU-1', 'MIG-3')
@@ -49,7 +50,6 @@ def _same(gpu: str, other: str, cards: Mapping[str, str]) -> bool:
 
 
 def _named_card(gpu: str) -> str:
-    """Return the UUID of the GPU in ``gpu``, if it is a MIG device's older name (``MIG-GPU-…/1/0``); else empty."""
     return gpu.removeprefix("MIG-").partition("/")[0] if "/" in gpu else ""
 
 

@@ -18,16 +18,14 @@ Wrong = tuple[str, str]  #: name of a workspace or user, and error text about th
 
 @dataclass(frozen=True, slots=True)
 class PortRange:
-    """Range of ports for workspaces whose inventory entry has no port."""
+    """Range of ports for workspaces without a port in the inventory."""
 
     first: int
     last: int
 
     @classmethod
     def read(cls, text: str) -> PortRange:
-        """Parse a range of ports such as ``20000-29999``. Raises ``ValueError`` for any other text or an invalid
-        port.
-        """
+        """Parse a range such as ``20000-29999``. Raises ``ValueError`` for any other text or an invalid port."""
         first, dash, last = text.partition("-")
         if not (dash and first.isdigit() and last.isdigit() and 1024 <= int(first) <= int(last) <= 65535):
             raise ValueError(f"found {text!r}, expected a range of ports from 1024 to 65535, such as 20000-29999")
@@ -37,15 +35,15 @@ class PortRange:
         return self.last - self.first + 1
 
     def home(self, name: str) -> int:
-        """Return the port that a hash of the workspace's name selects. Two names may have the same port."""
+        """Return the port for a hash of the workspace's name. Two names may have the same port."""
         number = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big")
         return self.first + number % len(self)
 
 
 def ports_of(entries: Entries, ports: PortRange) -> dict[str, int]:
-    """Return name → port for each workspace with a declared port or in need of a port. A port derived from the name
-    depends on other workspaces only if it is taken.
+    """Return name → port for each workspace that needs a port.
 
+    A declared port is kept. A port derived from the name depends on other workspaces only if they use the same port.
     Raises ``ValueError`` if the range ``ports`` is too small.
     """
     given = {name: entry.port for name, entry in entries.items() if entry.port}
@@ -66,11 +64,10 @@ def ports_of(entries: Entries, ports: PortRange) -> dict[str, int]:
 def not_shared(
     one: WorkspaceEntry, gpus: tuple[str, ...], other: WorkspaceEntry, others: tuple[str, ...], cards: Mapping[str, str]
 ) -> tuple[str, str] | None:
-    """Return two GPUs, one of each workspace, that the workspaces ``one`` and ``other`` cannot both use, such as a GPU
-    and a MIG device on it; else ``None``.
+    """Return two GPUs that the workspaces ``one`` and ``other`` cannot both use; else ``None``.
 
-    ``gpus`` are the GPUs of ``one``, and ``others`` those of ``other``. Both can use the same GPU if both share it, or
-    if both are batch runs. ``cards`` maps MIG devices to GPUs.
+    ``gpus``: GPUs of ``one``. ``others``: GPUs of ``other``. ``cards``: MIG device → GPU. Both workspaces can use a GPU
+    if both share it, or if both are batch runs.
     """
     both = None if one.share and other.share else clash(gpus, others, cards)
     queued = both is not None and both[0] == both[1] and one.kind == other.kind == "batch"
@@ -86,8 +83,9 @@ def person_of(entry: WorkspaceEntry, users: Mapping[str, WorkspaceUser]) -> Work
 
 
 def uids_given_twice(users: Mapping[str, WorkspaceUser]) -> Iterator[Wrong]:
-    """Yield the name of each user whose uid an earlier user has, with an error text. Users who left count, because
-    their files still exist.
+    """Yield each user with the uid of an earlier user, and an error text.
+
+    Users who left count, because their files still exist.
     """
     first: dict[int, str] = {}
     for name, person in users.items():
@@ -103,8 +101,9 @@ def uids_given_twice(users: Mapping[str, WorkspaceUser]) -> Iterator[Wrong]:
 
 
 def wrong_together(entries: Entries, users: Mapping[str, WorkspaceUser]) -> Iterator[Wrong]:
-    """Yield errors about the users of workspaces, and conflicts between two workspaces, each with the name of a
-    workspace: for a conflict, the later of both names.
+    """Yield errors about users of workspaces, and conflicts between two workspaces.
+
+    Each has the name of a workspace; a conflict has the later of both names.
     """
     for name, entry in entries.items():
         user = person_of(entry, users)

@@ -27,7 +27,7 @@ BATCH = "/usr/local/lib/hostwright/workspace-batch"
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """One declared workspace of a host, after the checks."""
+    """Declared workspace of a host, after the checks."""
 
     name: str
     entry: WorkspaceEntry
@@ -49,13 +49,14 @@ class Workspace:
 
     @property
     def state(self) -> str:
-        """Path of root's directory on the host with the workspace's definition, token and other files."""
+        """Path of root's directory on the host for the workspace's definition, token and other files."""
         return f"{STATE}/{self.name}"
 
 
 def checked_together(entries: Entries, info: ValidationInfo) -> Entries:
-    """Check the individually valid workspaces of a host for conflicts and exceeded limits. Raises ``ValidationError``
-    with all errors, each with the name of its workspace.
+    """Check workspaces of a host for conflicts and exceeded limits.
+
+    Raises ``ValidationError`` with all errors, each with the name of its workspace.
     """
     needed = ("users", "ports", "per_user", "per_host")
     if any(name not in info.data for name in needed):
@@ -96,7 +97,9 @@ def _mistakes(entries: Entries, data: Mapping[str, object]) -> Iterator[Wrong]:
 def workspaces_of(
     entries: Entries, users: Mapping[str, WorkspaceUser], directory: str, ports: str, image: str = ""
 ) -> tuple[Workspace, ...]:
-    """Return the host's workspaces ordered by name, except those of users who left. ``image`` is the default image."""
+    """Return the host's workspaces ordered by name, without workspaces of users who left. ``image``: the default
+    image.
+    """
     numbers = ports_of(entries, PortRange.read(ports))
     people = {name: person_of(entry, users) or users[entry.user] for name, entry in entries.items()}
     return tuple(

@@ -14,16 +14,14 @@ FILES = "/usr/share/zoneinfo/"
 _NAME = re.compile(r"[A-Za-z0-9_+-]+(?:/[A-Za-z0-9_+-]+)*")
 _OFFSET = r"[+-]?[0-9]{1,2}(?::[0-9]{2}){0,2}"
 _SHORT = r"(?:[A-Za-z]{3,}|<[A-Za-z0-9+-]{3,}>)"
-#: pattern of a time zone rule (POSIX, 8.3) such as ``CET-1CEST,M3.5.0,M10.5.0/3``. Programs need no zone file for a
-#: rule.
+#: pattern of a time zone rule (POSIX, 8.3) such as ``CET-1CEST,M3.5.0,M10.5.0/3``, which needs no zone file
 _RULE = re.compile(f"{_SHORT}{_OFFSET}(?:{_SHORT}(?:{_OFFSET})?(?:,[^,]+,[^,]+)?)?")
-#: pattern of names of UTC, for which programs need no zone file
+#: pattern of names of UTC, which need no zone file
 _UTC = re.compile(r"(?:Etc/)?(?:UTC|UCT|GMT|Greenwich|Universal|Zulu)")
 
 
 def zone_of(value: str) -> str:
-    """Return the time zone in ``value`` whose file programs need; empty for a rule, UTC, or a file in another
-    directory.
+    """Return the time zone in ``value`` that needs a zone file; empty for a rule, UTC, or a file in another directory.
 
     >>> zone_of("Europe/Berlin"), zone_of("CET-1CEST"), zone_of("UTC")
     ('Europe/Berlin', '', '')
@@ -33,8 +31,8 @@ def zone_of(value: str) -> str:
 
 
 def checked_zone(value: str) -> str:
-    """Return ``value``, a value of ``TZ``. Raises ``ValueError`` for a time zone that this machine's database does not
-    have.
+    """Return ``value``, a value of ``TZ``. Raises ``ValueError`` for a time zone that is not in this machine's
+    database.
     """
     zone = zone_of(value)
     known = _known()
@@ -48,10 +46,6 @@ def checked_zone(value: str) -> str:
 
 @cache
 def _known() -> frozenset[str]:
-    """Return the names of the time zones in this machine's database; empty without one.
-
-    On Debian 13, only the text file tzdata.zi has all older names, such as US/Eastern.
-    """
     names = zoneinfo.available_timezones()
     for folder in zoneinfo.TZPATH:
         with suppress(OSError, UnicodeError):

@@ -1,4 +1,4 @@
-"""Export of a workspace as a Compose file for its own host, with the same image, directories, limits and port."""
+"""Export of a workspace as a Compose file for the workspace's host."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ HEAD = "# The workspace {name} of {user}, for {tool}\n"
 
 
 def compose(workspace: Workspace) -> str:
-    """Return the workspace as a file by the Compose specification, for `docker compose` (v2), with the GPUs as reserved
-    devices.
+    """Return the workspace as a Compose file for `docker compose` (v2), with the GPUs as reserved devices.
 
-    Raises ``InputError`` for an SSH box, whose image is built on its host.
+    Raises ``InputError`` for the SSH container of a user, because the host builds its image.
     """
     service = _service(workspace)
     if workspace.entry.gpus:
@@ -28,10 +27,10 @@ def compose(workspace: Workspace) -> str:
 
 
 def compose_runtime(workspace: Workspace) -> str:
-    """Return the workspace as a Compose file in the older format 2.4, for `docker-compose` 1.25 and later. The nvidia
-    runtime provides the GPUs.
+    """Return the workspace as a Compose file of format 2.4, for `docker-compose` 1.25 and later.
 
-    Raises ``InputError`` for an SSH box, whose image is built on its host.
+    The nvidia runtime provides the GPUs. Raises ``InputError`` for the SSH container of a user, because the host builds
+    its image.
     """
     service = _service(workspace)
     if workspace.entry.gpus:
@@ -74,14 +73,12 @@ def _service(workspace: Workspace) -> dict[str, Any]:
 
 
 def _plain(text: str) -> str:
-    """Return ``text`` with each dollar sign doubled, because Compose expands single ones."""
+    """Double each dollar sign, because Compose expands single ones."""
     return text.replace("$", "$$")
 
 
 def _variables(entry: WorkspaceEntry) -> dict[str, str]:
-    """Return the environment variables of the container. Without GPUs, they override an image that requests all
-    GPUs.
-    """
+    """Return environment variables. Without GPUs, they override an image that requests all GPUs."""
     cards = entry.card_variables if entry.gpus else {"NVIDIA_VISIBLE_DEVICES": "void"}
     return {**cards, **{name: _plain(value) for name, value in entry.variables.items()}}
 

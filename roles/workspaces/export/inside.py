@@ -13,10 +13,9 @@ PORTS = {"jupyter": 8888, "tensorboard": 6006}
 
 
 def command_inside(workspace: Workspace) -> tuple[str, ...]:
-    """Return the command of ``workspace`` with its arguments, for a container in another system. Jupyter generates and
-    prints a token.
+    """Return the command of ``workspace`` with arguments, for a container in another system.
 
-    Raises ``InputError`` for a script that is too long for one argument.
+    Jupyter generates and prints a token. Raises ``InputError`` for a script that is too long for one argument.
     """
     entry = workspace.entry
     port = str(PORTS.get(entry.kind, 0))
@@ -34,9 +33,6 @@ def command_inside(workspace: Workspace) -> tuple[str, ...]:
 
 
 def _script(text: str) -> tuple[str, ...]:
-    """Return the command that runs the script ``text`` with /bin/sh, or with the interpreter in its first line and a
-    temporary file.
-    """
     if not text.startswith("#!"):
         return ("/bin/sh", "-c", text, "script")
     write = 'file=$(mktemp) && printf %s "$1" >"$file" && shift && exec "$@" "$file"'
@@ -44,9 +40,7 @@ def _script(text: str) -> tuple[str, ...]:
 
 
 def hosts_checked(workspace: Workspace, hosts: int) -> None:
-    """Raise ``InputError`` if ``workspace`` cannot run on ``hosts`` hosts, or is a model server, which cannot be
-    exported.
-    """
+    """Raise ``InputError`` if ``workspace`` cannot run on ``hosts`` hosts, or is a model server."""
     if workspace.entry.kind == "serving":
         raise InputError(
             f"{workspace.name} is a model server, whose versions are managed on its host; it cannot be exported"
@@ -65,7 +59,7 @@ def hosts_checked(workspace: Workspace, hosts: int) -> None:
 
 
 def cards_checked(workspace: Workspace) -> None:
-    """Raise ``InputError`` if ``workspace`` uses a MIG device. Clusters assign MIG devices by profile, not by UUID."""
+    """Raise ``InputError`` if ``workspace`` uses a MIG device, because clusters assign MIG devices by profile."""
     part = next(filter(is_mig, workspace.entry.gpus), None)
     if part is not None:
         raise InputError(

@@ -23,12 +23,11 @@ _QUANTITY = re.compile(r"[1-9][0-9]{0,7}(Mi|Gi|Ti|Pi|M|G|T|P)")
 def kubernetes(workspace: Workspace, hosts: int = 1, storage: str = "50Gi") -> str:
     """Return the manifests of ``workspace`` as one YAML text, for ``kubectl apply -f``.
 
-    ``hosts`` is the number of pods of a batch workspace's distributed training, which becomes a TFJob of the Kubeflow
-    training operator. ``storage`` is the size of the volume claim for the workspace's files. Each mounted directory
-    becomes a separate claim, which must exist. The limit of processes is omitted, because a pod has no such field.
+    ``hosts``: number of pods of a distributed training, which becomes a TFJob. ``storage``: size of the volume claim
+    for the workspace's files. Each mounted directory becomes a separate claim, which must exist.
 
-    Raises ``InputError`` for an SSH box, whose image is built on its host, and for a ``storage`` that Kubernetes would
-    refuse or misread: ``50`` would be 50 bytes.
+    Raises ``InputError`` for the SSH container of a user, because the host builds its image, and for a ``storage`` that
+    Kubernetes would refuse or misread.
     """
     if not _QUANTITY.fullmatch(storage):
         expected = (
@@ -58,8 +57,7 @@ def _named(version: str, kind: str, workspace: Workspace, name: str) -> Manifest
 
 
 def dns_name(name: str) -> str:
-    """Return the workspace name ``name`` as a DNS label, which starts with a letter and does not end with a hyphen (RFC
-    1035).
+    """Return ``name`` as a DNS label, which starts with a letter and does not end with a hyphen (RFC 1035).
 
     A changed name gets a hash, so that it stays unique.
 
@@ -80,21 +78,20 @@ def _files(workspace: Workspace) -> str:
 
 
 def _job(workspace: Workspace, pod: Manifest) -> Manifest:
-    """Return a Job that runs ``pod`` once and does not repeat it after a failure."""
     template = {"spec": {**pod, "restartPolicy": "Never"}}
     spec = {"backoffLimit": 0, "template": template}
     return {**_named("batch/v1", "Job", workspace, dns_name(workspace.name)), "spec": spec}
 
 
 def _tf_job(workspace: Workspace, pod: Manifest, hosts: int) -> Manifest:
-    """Return a TFJob that runs ``pod`` on several hosts. The operator requires a container named ``tensorflow``."""
+    """Name the container ``tensorflow``, as the operator of TFJobs requires."""
     worker = {"replicas": hosts, "restartPolicy": "Never", "template": {"spec": pod}}
     spec = {"runPolicy": {"cleanPodPolicy": "None"}, "tfReplicaSpecs": {"Worker": worker}}
     return {**_named("kubeflow.org/v1", "TFJob", workspace, dns_name(workspace.name)), "spec": spec}
 
 
 def _deployment(workspace: Workspace, pod: Manifest) -> Manifest:
-    """Return a Deployment of one ``pod``, in which the old pod is stopped before a new one starts."""
+    """Stop the old pod before a new one starts."""
     labels = {"app.kubernetes.io/name": dns_name(workspace.name)}
     template = {"metadata": {"labels": labels}, "spec": pod}
     spec = {"replicas": 1, "strategy": {"type": "Recreate"}, "selector": {"matchLabels": labels}, "template": template}
@@ -102,7 +99,6 @@ def _deployment(workspace: Workspace, pod: Manifest) -> Manifest:
 
 
 def _service(workspace: Workspace) -> Manifest:
-    """Return the Service for the workspace's port; from outside, use ``kubectl port-forward service/NAME 8888``."""
     port = PORTS[workspace.entry.kind]
     spec = {
         "selector": {"app.kubernetes.io/name": dns_name(workspace.name)},
@@ -112,7 +108,6 @@ def _service(workspace: Workspace) -> Manifest:
 
 
 def _pod(workspace: Workspace) -> Manifest:
-    """Return the pod specification with the workspace's container and limits."""
     entry = workspace.entry
     claims = [(_files(workspace), HOME, False), *_claims(entry.mounts)]
     container: Manifest = {
@@ -162,12 +157,11 @@ def _limits(workspace: Workspace) -> dict[str, str]:
 
 
 def _mebibytes(size: str) -> str:
-    """Return ``size`` in Kubernetes' notation (``512Mi``), at least one MiB."""
     return f"{max(1, bytes_of(size) // MIB)}Mi"
 
 
 def _plain(text: str) -> str:
-    """Return ``text`` with each dollar sign doubled: Kubernetes expands ``$(NAME)``, and ``$$`` is one dollar sign."""
+    """Double each dollar sign, because Kubernetes expands ``$(NAME)``, and ``$$`` is one dollar sign."""
     return text.replace("$", "$$")
 
 

@@ -1,4 +1,4 @@
-"""Export of a workspace as a Slurm batch script, whose command runs in the same image with Apptainer."""
+"""Export of a workspace as a Slurm batch script that runs the same image with Apptainer."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ MIB = 2**20
 def slurm(workspace: Workspace, hosts: int = 1) -> str:
     """Return ``workspace`` as a script for ``sbatch``, with options of sbatch(1).
 
-    ``hosts`` is the number of hosts of a batch workspace's distributed training. Each host gets the same GPUs, CPUs and
-    memory, and its part in ``TF_CONFIG``. Without a memory limit, the partition's default applies. Raises
-    ``InputError`` for an SSH box, a model server, a MIG device, or an invalid ``hosts``.
+    ``hosts``: number of hosts of a batch workspace's distributed training, each with the same GPUs, CPUs and memory.
+    Without a memory limit, the partition's default applies. Raises ``InputError`` for the SSH container of a user, a
+    model server, a MIG device, or an invalid ``hosts``.
     """
     entry = workspace.entry
     if entry.kind == "ssh":

@@ -18,7 +18,7 @@ CARDS_INSIDE = Probe(sh_file(__file__, "cards.sh"), root=True)
 
 
 def _workspaces(ctx: AuditContext) -> WorkspaceFacts:
-    """Return the state of the host's workspaces. Raises ``Unread`` if Docker is absent or does not respond."""
+    """Raise ``Unread`` if Docker is absent or does not respond."""
     ctx.require(WORKSPACES_PROBE)
     facts = read_workspaces(ctx.facts)
     if facts.docker:

@@ -21,11 +21,9 @@ _TAG = re.compile(r"(?:.*/)?tensorflow:([0-9]+\.[0-9]+\.[0-9]+)(?:-[^/]*)?")
 
 
 def proofs(variables: Workspaces, ctx: RoleContext) -> tuple[Proof, ...]:
-    """Return TensorFlow's proofs, which run in a container with ``proved_image``, else the TensorFlow image that most
-    workspaces use.
+    """Return TensorFlow's proofs in a container with ``proved_image``, else with the workspaces' TensorFlow image.
 
-    If workspaces use the image, it is on the host, and the short proofs run at the level ``quick`` (else only at
-    ``full``).
+    The short proofs run at the level ``quick`` if workspaces use the image, else at ``full``.
     """
     # An ssh workspace's base image may be missing on the host.
     entries = (entry for _, entry in sorted(variables.containers.items()) if entry.kind != "ssh")
@@ -41,9 +39,7 @@ def proofs(variables: Workspaces, ctx: RoleContext) -> tuple[Proof, ...]:
 
 
 def _judge(image: str, ctx: RoleContext) -> TensorflowJudge:
-    """Return the judge of the proofs, with the TensorFlow version in the tag of ``image``. CUDA is checked only if this
-    is the stack's TensorFlow version.
-    """
+    """Check CUDA only if the tag of ``image`` has the TensorFlow version of the stack."""
     tag = _TAG.fullmatch(image)
     version = tag[1] if tag else ""
     stacks, cuda = ctx.find(TensorflowSection), ctx.find(CudaSection)

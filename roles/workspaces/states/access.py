@@ -12,7 +12,7 @@ from hostwright.standard.roles.workspaces.states.undeclared import failing
 #: path of the program that closes users' networks to other hosts
 CLOSED = "/usr/local/lib/hostwright/workspace-networks"
 RULES_SH = sh_file(__file__, "sh/network/rules.sh")
-#: Prints missing firewall rules, and nothing on a host without iptables.
+#: probe that prints missing firewall rules, and nothing on a host without iptables
 KEPT = Probe(RULES_SH + sh_file(__file__, "sh/network/kept.sh"), root=True)
 _SET = Probe(f'{RULES_SH}for bridge in $bridges; do ! rule -C "$bridge" 2>/dev/null || echo "$bridge"; done', root=True)
 OTHERS, KEPT_OUT = "other hosts", "kept from people's containers"
@@ -21,9 +21,9 @@ CUT_OFF = "cut off: open connections end, processes go on until the workspace is
 
 @dataclass(frozen=True, slots=True)
 class NetworksClosed(Resource):
-    """No other host can open a connection to a user's container, not even by a route to the container's address.
+    """No other host can connect to a user's container, not even by a route to the container's address.
 
-    Docker's start sets the firewall rules. If a flush removes them, Hostwright sets them again while containers run.
+    The start of Docker sets the firewall rules. After a flush, Hostwright sets the rules again while containers run.
     """
 
     def probes(self) -> tuple[Probe, ...]:
@@ -45,7 +45,7 @@ class NetworksClosed(Resource):
 
 @dataclass(frozen=True, slots=True)
 class NetworksOpen(Resource):
-    """The host's firewall has none of the rules of ``NetworksClosed``."""
+    """The host's firewall has no rules of ``NetworksClosed``."""
 
     def probes(self) -> tuple[Probe, ...]:
         return (_SET,)
@@ -64,7 +64,7 @@ class NetworksOpen(Resource):
 
 @dataclass(frozen=True, slots=True)
 class AccessWithdrawn(Resource):
-    """The containers of the users ``people`` have no network, so that their connections and ports are closed.
+    """The containers of the users ``people`` have no network, so that connections and ports are closed.
 
     Running processes continue until ``Undeclared`` removes the container. Only ``left: true`` withdraws access, because
     a user missing in the inventory may be a mistake.

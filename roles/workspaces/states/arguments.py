@@ -19,14 +19,14 @@ WITH_SHELLS = ("jupyter", "batch")  #: workspace kinds with shells
 _LOGS = ("--log-driver", "json-file", "--log-opt", "max-size=10m", "--log-opt", "max-file=3")
 MODELS = "/models"  #: directory in a model server's container for the server's configuration and models
 _CONFIG = f"{MODELS}/models.config"
-#: command of TensorFlow Serving, in which a version that fails to load does not stop other versions. Labels may name
-#: versions that are not loaded, because no version is loaded at the server's start.
+#: command of TensorFlow Serving that continues if a version fails to load, and that accepts labels of versions that are
+#: not yet loaded
 _MODEL_SERVER = (
     "tensorflow_model_server", "--rest_api_port=8501", f"--model_config_file={_CONFIG}",
     "--model_config_file_poll_wait_seconds=1", "--file_system_poll_wait_seconds=1", "--max_num_load_retries=0",
     "--num_load_threads=1", "--num_unload_threads=1", "--allow_version_labels_for_unavailable_models=true",
 )  # fmt: skip
-#: options with which the init process signals all processes. Otherwise a shell's end would end the container before
+#: options with which the init process signals all processes. Otherwise the end of a shell ends the container before
 #: child programs have saved data.
 _TOGETHER = ("--env", "TINI_KILL_PROCESS_GROUP=1")
 _AWAITED = (
@@ -37,8 +37,8 @@ _AWAITED = (
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
 _PROGRAM = re.compile(r"[A-Za-z0-9_+][A-Za-z0-9_.+-]*")  #: pattern of a program name that ``env`` searches on PATH
 STOP_S = 20  #: seconds from the stop signal to the kill signal for a container
-#: shell code that sets SHELL to a shell in the image. If SHELL is unset, Jupyter's terminals run sh, and with a missing
-#: shell the terminals do not start.
+#: shell code that sets SHELL to a shell in the image. Jupyter's terminals run sh without SHELL, and do not start with a
+#: missing shell.
 _SHELL = (
     'for shell in "${SHELL:-bash}" bash sh; do shell=$(command -v "$shell") && [ -x "$shell" ] && break; done; '
     'export SHELL="$shell"; '
@@ -48,13 +48,13 @@ _JUPYTER = (
     f"exec jupyter notebook --config={RUN}/jupyter_config.py"
 )
 #: command that disables TensorBoard's fast loader, which misses replaced files. TensorBoard before 2.5 refuses the
-#: option with status 2, and then runs without the option.
+#: option, and then runs without it.
 _BOARD = '"$0" "$@" --detect_file_replacement=true; status=$?; [ "$status" -ne 2 ] || exec "$0" "$@"; exit "$status"'
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Values that a workspace gets on its host, such as user IDs, GPU UUIDs and image ID."""
+    """Values of a workspace on its host, such as user IDs, GPU UUIDs and image ID."""
 
     uid: int
     gid: int
@@ -65,14 +65,12 @@ class Placed:
 
 
 def network_of(user: str) -> str:
-    """Return the name of the Docker network for the containers of the user ``user``, in which containers cannot reach
-    each other.
-    """
+    """Return the name of the Docker network of the user ``user``, in which containers cannot reach each other."""
     return f"hostwright-{user}"
 
 
 def bridge_of(user: str) -> str:
-    """Return the name of the bridge of a user's Docker network. The firewall rules also contain it
+    """Return the name of the bridge of a user's Docker network, which the firewall rules contain
     (``sh/network/closed.sh``).
     """
     return f"hww-{hashlib.sha256(user.encode()).hexdigest()[:10]}"
@@ -124,8 +122,9 @@ def _limits(space: Workspace) -> Iterator[str]:
 
 
 def _rights(space: Workspace, placed: Placed) -> Iterator[str]:
-    """Yield the options that run the container with the user's IDs and without any capability. As root, a process could
-    reach root's files on the host through the user's links.
+    """Yield options for the user's IDs and no capabilities.
+
+    As root, a process could reach root's files on the host through the user's links.
     """
     yield from ("--security-opt", "no-new-privileges", "--cap-drop", "ALL", "--user", f"{placed.uid}:{placed.gid}")
     for group in space.user.groups:
@@ -133,9 +132,7 @@ def _rights(space: Workspace, placed: Placed) -> Iterator[str]:
 
 
 def _devices(space: Workspace, placed: Placed) -> tuple[str, ...]:
-    """Return the options that give the container its GPUs by UUID. Without GPUs, ``void`` overrides an image that
-    requests all GPUs.
-    """
+    """Return options for GPUs by UUID. Without GPUs, ``void`` overrides an image that requests all GPUs."""
     if not placed.uuids:
         return ("--env", "NVIDIA_VISIBLE_DEVICES=void")
     visible = f"NVIDIA_VISIBLE_DEVICES={','.join(placed.uuids)}"
@@ -161,7 +158,7 @@ def _mounts(space: Workspace) -> Iterator[str]:
 
 
 def state_files(space: Workspace) -> tuple[tuple[str, str], ...]:
-    """Return each file that root provides for the container: name in ``space.state``, and path in the container."""
+    """Return name in ``space.state`` and path in the container of each file that root provides."""
     own = {
         "jupyter": (("token", f"{RUN}/token"), ("jupyter_config.py", f"{RUN}/jupyter_config.py")),
         "batch": (("script", f"{RUN}/script"),) if space.entry.script else (),
@@ -176,7 +173,6 @@ def _mount(source: str, target: str, *, readonly: bool = False) -> tuple[str, st
 
 
 def _program(space: Workspace, placed: Placed) -> tuple[str, ...]:
-    """Return the last arguments of ``docker create``: environment, image and command."""
     name = space.owner
     # git finds no email address in a host name without a dot. The user's configuration overrides EMAIL.
     own = {"HOME": HOME, "USER": name, "LOGNAME": name, "EMAIL": f"{name}@{space.name}"}
@@ -195,7 +191,6 @@ def _program(space: Workspace, placed: Placed) -> tuple[str, ...]:
 
 
 def _is_shell(entry: WorkspaceEntry) -> bool:
-    """Return whether the first program of the batch run ``entry`` is a shell."""
     if not entry.script:
         return posixpath.basename(entry.command[0]) in _SHELLS
     first = entry.script.partition("\n")[0]
@@ -203,9 +198,9 @@ def _is_shell(entry: WorkspaceEntry) -> bool:
 
 
 def interpreter_of(entry: WorkspaceEntry) -> str:
-    """Return the interpreter in the first line of the entry's script, if the image must contain it.
+    """Return the interpreter in the first line of the entry's script, if the image must contain this interpreter.
 
-    Empty for an interpreter in the user's files or a mount, and for a line that only ``env`` can parse.
+    Returns an empty text for an interpreter in the user's files or a mount, and for a line that only ``env`` can parse.
 
     >>> interpreter_of(WorkspaceEntry("bob", "batch", script="#!/usr/bin/env python3\\nprint(1)\\n"))
     'python3'

@@ -14,7 +14,7 @@ from hostwright.standard.roles.workspaces.declared.promises import not_shared
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.states.facts import SpaceContainer, WorkspaceFacts
 
-#: Lists GPUs and MIG devices with UUIDs, which R470's XML report lacks for MIG devices.
+#: probe that lists GPUs and MIG devices with UUIDs, because R470's XML report lacks UUIDs of MIG devices
 LISTED = Probe("command -v nvidia-smi >/dev/null 2>&1 || exit 127; timeout -k 5 30 nvidia-smi -L")
 _CARD = Pattern(rf"GPU [0-9]{{1,3}}: .{{0,200}}\(UUID: ({CARD})\)")
 _PART = Pattern(rf"MIG .{{1,40}} Device +[0-9]{{1,3}}: \(UUID: ({MIG})\)")
@@ -22,7 +22,7 @@ _PART = Pattern(rf"MIG .{{1,40}} Device +[0-9]{{1,3}}: \(UUID: ({MIG})\)")
 
 @dataclass(frozen=True, slots=True)
 class HostCards:
-    """The GPUs of a host, with their MIG devices."""
+    """GPUs of a host, with their MIG devices."""
 
     uuids: tuple[str, ...]  #: UUIDs of the host's GPUs, in nvidia-smi's order
     parts: Mapping[str, str] = field(default_factory=dict)  #: UUID of a MIG device → UUID of the GPU with this device
@@ -30,20 +30,20 @@ class HostCards:
 
 @dataclass(frozen=True, slots=True)
 class CardsGiven:
-    """UUIDs of the GPUs that a workspace gets, or why it is refused."""
+    """UUIDs of a workspace's GPUs, or the reason to refuse the workspace."""
 
     uuids: tuple[str, ...] = ()
     refused: str = ""
 
 
 def card_probes(workspaces: Sequence[Workspace]) -> tuple[Probe, ...]:
-    """Return the probes for the GPUs of ``workspaces``. MIG devices are listed only if a workspace declares one."""
+    """Return the probes for the GPUs of ``workspaces``. MIG devices are listed only if declared."""
     gpus = [gpu for space in workspaces for gpu in space.entry.gpus]
     return (NVIDIA_SMI, *((LISTED,) if any(map(is_mig, gpus)) else ())) if gpus else ()
 
 
 def cards_of_host(workspaces: Sequence[Workspace], facts: Facts) -> HostCards | None:
-    """Return the host's GPUs; ``None`` if nvidia-smi does not respond or its output cannot be parsed."""
+    """Return the host's GPUs; ``None`` if nvidia-smi does not respond or prints unexpected text."""
     if not all(facts[probe].ok for probe in card_probes(workspaces)):
         return None
     try:
@@ -54,7 +54,7 @@ def cards_of_host(workspaces: Sequence[Workspace], facts: Facts) -> HostCards | 
 
 
 def parts_of(listing: str) -> dict[str, str]:
-    """Return UUID of each MIG device → UUID of its GPU, from ``listing``, the output of ``nvidia-smi -L``."""
+    """Return UUID of a MIG device → UUID of its GPU. ``listing``: output of ``nvidia-smi -L``."""
     parts: dict[str, str] = {}
     card = ""
     for line in map(str.strip, listing.splitlines()):
@@ -67,7 +67,7 @@ def parts_of(listing: str) -> dict[str, str]:
 
 
 def card_of(gpu: str, uuids: tuple[str, ...]) -> str:
-    """Return the UUID of the GPU with the index or UUID ``gpu``; empty if ``uuids``, the host's GPUs, lack it."""
+    """Return the UUID of the GPU with the index or UUID ``gpu``; empty if it is not in ``uuids``."""
     if gpu.isdigit() and int(gpu) < len(uuids) and uuids[int(gpu)].startswith("GPU-"):
         return uuids[int(gpu)]
     return gpu if gpu in uuids else ""
@@ -81,7 +81,7 @@ def give_cards(
 ) -> dict[str, CardsGiven]:
     """Return name → assigned GPUs for each workspace. Workspaces with a container come first and keep their GPUs.
 
-    ``reserved`` maps GPUs that no workspace gets, by index or UUID, to the role that reserves them.
+    ``reserved``: GPU (index or UUID) that no workspace gets → role that reserves the GPU.
     """
     kept_back = {card_of(gpu, cards.uuids): role for gpu, role in reserved.items()}
     given: dict[str, CardsGiven] = {}
@@ -125,9 +125,6 @@ def _missing(space: Workspace, gpu: str, had: str, cards: HostCards) -> str:
 
 
 def _reserved(space: Workspace, uuids: tuple[str, ...], reserved: Mapping[str, str], cards: HostCards) -> str:
-    """Return the reason for a refusal if another role reserves a GPU in ``uuids``, or the GPU of such a MIG device;
-    else empty.
-    """
     both = clash(uuids, tuple(reserved), cards.parts)
     if both is None:
         return ""
@@ -146,9 +143,6 @@ def _taken(
     spaces: Mapping[str, Workspace],
     cards: HostCards,
 ) -> str:
-    """Return the reason for a refusal if the workspace has a GPU twice, or a GPU of another workspace that it does not
-    share; else empty.
-    """
     wants = f"workspace {space.name} wants GPU {', '.join(space.entry.gpus)}"
     own = next((both for n, uuid in enumerate(uuids) if (both := clash((uuid,), uuids[:n], cards.parts))), None)
     if own is not None:
@@ -164,7 +158,4 @@ def _taken(
 
 
 def _kin(both: tuple[str, str], cards: HostCards) -> str:
-    """Return how the second GPU of ``both`` is related to the first: it is a MIG device on it, or the GPU of this MIG
-    device.
-    """
     return f"a MIG device on {both[0]}" if both[1] in cards.parts else f"the GPU of {both[0]}"

@@ -26,7 +26,7 @@ _FIELDS = {
     "restarts": ".RestartCount", "started": ".State.StartedAt",
 }  # fmt: skip
 _LABELS = ("workspace", "user", "kind", "definition", "asked", "gpus", "share", "port", "reference")
-#: texts of Docker's errors that return at each start of a container after a failed start
+#: texts of Docker's errors at each start of a container after a failed start
 _HALF_STARTED = ("id already in use", "runtime create failed", "failed to create shim", "failed to create task")
 _FORMAT = ",".join(
     [f'"{name}":{{{{json {place}}}}}' for name, place in _FIELDS.items()]
@@ -44,7 +44,7 @@ WORKSPACES_PROBE = Probe(
 
 @dataclass(frozen=True, slots=True)
 class SpaceContainer:
-    """A Docker container of a workspace. All values come from the host unchecked."""
+    """Docker container of a workspace. All values come from the host unchecked."""
 
     name: str
     id: str
@@ -78,7 +78,7 @@ class SpaceContainer:
 
     @property
     def kept_up(self) -> bool:
-        """Whether the container is running or Docker is restarting it, so that it may use its port."""
+        """Whether the container runs or Docker restarts the container, which may then use its port."""
         return self.state in ("running", "restarting")
 
     @property
@@ -88,12 +88,12 @@ class SpaceContainer:
 
     @property
     def over(self) -> bool:
-        """Whether this container is of a batch run that has ended. It is never started again."""
+        """Whether the container is of an ended batch run, which is never started again."""
         return self.kind == "batch" and self.state in ("exited", "dead")
 
     @property
     def half_started(self) -> bool:
-        """Whether the container runtime failed at the container's start. Docker then refuses each further start."""
+        """Whether the container runtime failed at the start. Docker then refuses each further start."""
         never = self.state == "created" or (self.state == "exited" and self.kind != "batch")
         return never and any(sign in self.error for sign in _HALF_STARTED)
 
@@ -104,7 +104,7 @@ class SpaceContainer:
 
     @property
     def at_work(self) -> str:
-        """Description of the user's work that would end with the container; empty if there is none."""
+        """Description of the user's work that would end with the container; else empty."""
         if not self.running or self.kind in UNATTENDED or (self.kind != "batch" and not self.children):
             return ""
         what = "a batch run" if self.kind == "batch" else processes(self.children)
@@ -115,7 +115,7 @@ _KIND = TypeAdapter(SpaceContainer)
 
 
 def trouble_with(docker: str) -> str:
-    """Return the error text for ``docker``, a state that is ``absent`` or ``silent``; else empty."""
+    """Return the error text for the state ``absent`` or ``silent`` of Docker; else empty."""
     if docker == "silent":
         return "Docker does not answer: check systemctl status docker and journalctl -u docker on the host"
     return "Docker is not installed" if docker else ""
@@ -129,13 +129,13 @@ class WorkspaceFacts:
     containers: tuple[SpaceContainer, ...] = ()
     images: dict[str, str] = field(default_factory=dict)  #: image name → image ID
     networks: tuple[str, ...] = ()
-    driver: str = ""  #: driver version of the kernel module and the libraries; empty if the two versions differ
+    driver: str = ""  #: driver version of kernel module and libraries; empty if they differ
     lately: str = ""  #: time on the host's clock some seconds before the probe, UTC (RFC 3339)
     queued: frozenset[str] = frozenset()  #: names of queued or running batch workspaces
-    #: name of a batch workspace → reason why the workspace waits or did not start
+    #: name of a batch workspace → reason why it waits or did not start
     waits: dict[str, str] = field(default_factory=dict)
     ports: frozenset[int] = frozenset()
-    #: name of a workspace → definition that root stored; empty if missing
+    #: name of a workspace → definition stored by root
     definitions: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
@@ -144,31 +144,29 @@ class WorkspaceFacts:
         return trouble_with(self.docker)
 
     def image(self, name: str) -> str:
-        """Return the ID of the image ``name``, in any notation; empty if the host does not have it."""
+        """Return the ID of the image ``name``, in any notation; empty for a missing image."""
         return self.images.get(read_image_name(name).shown, "")
 
     def unsteady(self, held: SpaceContainer) -> bool:
-        """Return whether Docker restarted the container ``held`` a moment ago, so that its program may soon end
-        again.
-        """
+        """Return whether Docker restarted the container ``held`` a moment ago. Such a container may soon end again."""
         return held.running and held.restarts > 0 and bool(self.lately) and held.started >= self.lately
 
     def outdated(self, held: SpaceContainer) -> bool:
-        """Return whether the running container ``held`` has libraries of another driver version, and so cannot use
+        """Return whether the running container ``held`` has libraries of another driver version, and cannot use
         GPUs.
         """
         return held.running and bool(self.driver and held.libraries) and held.libraries != self.driver
 
     def container(self, workspace: str, end: str = "") -> SpaceContainer | None:
-        """Return the container of ``workspace``; ``None`` if missing. ``end`` is a suffix of the container's name, such
-        as ``OLD``.
+        """Return the container of ``workspace``; ``None`` if missing. ``end``: suffix of the container's name, such as
+        ``OLD``.
         """
         name = f"/{PREFIX}{workspace}{end}"
         return next((held for held in self.containers if held.name == name and held.workspace == workspace), None)
 
 
 def read_workspaces(facts: Facts) -> WorkspaceFacts:
-    """Parse the output of ``WORKSPACES_PROBE``. A truncated output counts as a Docker that does not respond."""
+    """Parse the output of ``WORKSPACES_PROBE``. If truncated, the result says that Docker does not respond."""
     answer = facts[WORKSPACES_PROBE]
     lines = [line.partition(" ")[::2] for line in answer.text.splitlines()]
     complete = answer.ok and not answer.truncated and lines[-1:] == [("end", "")]

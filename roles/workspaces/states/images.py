@@ -27,15 +27,15 @@ from hostwright.standard.roles.workspaces.states.undeclared import BUILT
 
 
 def tag_of(kind: str, files: tuple[tuple[str, str], ...]) -> str:
-    """Return the image name for the kind ``kind`` of workspaces, with a hash of the build files as tag."""
+    """Return the image name for workspaces of the kind ``kind``. Its tag is a hash of the build files."""
     text = "\0".join(part for file in files for part in file)
     return f"{BUILT}{kind}:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
 @dataclass(frozen=True, slots=True)
 class ImageBuilt(Resource):
-    """The host has the image ``tag``, built from the image ``base`` with ``files``. The files contain the date of the
-    image's package updates.
+    """The host has the image ``tag``, built from ``base`` with ``files``, which contain the date of the package
+    updates.
     """
 
     tag: str

@@ -18,12 +18,12 @@ def _account(key: object) -> Probe:
 
 
 def owner_probes(space: Workspace) -> tuple[Probe, ...]:
-    """Return the probe that looks up the host's account with the name or uid of the workspace's user."""
+    """Return the probe for the host's account with the name or uid of the workspace's user."""
     return (_account(space.owner if space.user.uid is None else space.user.uid),)
 
 
 def owner_of(space: Workspace, facts: Facts) -> tuple[int, int] | str:
-    """Return uid and gid of the workspace's processes and files, or why the workspace is refused."""
+    """Return uid and gid of the workspace's processes and files, or the reason to refuse the workspace."""
     name, uid, gid = _entry(facts[owner_probes(space)[0]].strip())
     if space.user.uid is None:
         if uid is None or gid is None:
@@ -43,7 +43,6 @@ def owner_of(space: Workspace, facts: Facts) -> tuple[int, int] | str:
 
 
 def _sound(space: Workspace, uid: int, gid: int) -> tuple[int, int] | str:
-    """Return ``uid`` and ``gid`` if a container can run with them, else why the workspace is refused."""
     if max(uid, gid) <= LAST:
         return uid, gid
     return (
@@ -59,7 +58,7 @@ def _entry(line: str) -> tuple[str, int | None, int | None]:
     return ("", None, None) if uid is None or gid is None else (parts[0], uid, gid)
 
 
-#: Prints an entry of a directory that has entries but no user directory of Hostwright.
+#: probe that prints an entry of a directory that has entries but no user directory of Hostwright
 _FOREIGN = (
     "cd -- %s 2>/dev/null || exit 0; "
     '[ -n "$(find . -mindepth 1 -maxdepth 1 -type d -uid 0 -perm 711 -printf 1 -quit)" ] || '
@@ -69,7 +68,7 @@ _FOREIGN = (
 
 @dataclass(frozen=True, slots=True)
 class PeoplesFiles(Resource):
-    """The directory ``directory`` for users' files is missing or empty, or already has users' directories."""
+    """The directory ``directory`` for users' files is missing, empty, or already has users' directories."""
 
     directory: str
 

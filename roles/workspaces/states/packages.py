@@ -11,12 +11,12 @@ _INSTALLED = ("ii", "hi")  #: dpkg's status abbreviations for an installed packa
 
 
 def packages_script(images: Iterable[str]) -> str:
-    """Return a script for root that prints the Debian packages in ``images``, given by ID."""
+    """Return a script for root that prints the Debian packages in the images with the IDs ``images``."""
     return sh_file(__file__, "sh/packages.sh", images=tuple(images))
 
 
 def read_packages(text: str) -> dict[str, Packages]:
-    """Parse the output of ``packages_script``: image ID → packages, for each image whose query succeeded.
+    """Parse the output of ``packages_script``: image ID → packages, for successful queries.
 
     >>> read_packages("image sha256:1\\nii  tmux 3.1c-1\\nrc  nano 5.4-2\\nimage sha256:2\\nsilent\\nend\\n")
     {'sha256:1': {'tmux': '3.1c-1'}}
@@ -39,7 +39,7 @@ def read_packages(text: str) -> dict[str, Packages]:
 
 
 def differences(before: Packages, after: Packages) -> Iterator[str]:
-    """Yield the differences between the packages of two images, as lines of text.
+    """Yield the differences between the packages of two images as lines of text.
 
     >>> list(differences({"tmux": "1", "git": "1", "nano": "5"}, {"tmux": "2", "git": "1", "vim": "8"}))
     ['tmux  1 → 2', 'new: vim', 'gone: nano']

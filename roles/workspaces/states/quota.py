@@ -10,18 +10,18 @@ from hostwright.resources import NO_IDENTITY, Change, Deferred, Facts, Planned, 
 from hostwright.roles import sh_file, whole
 
 WHAT = "disk quotas"
-#: first project number for quotas, and count of such numbers. Other programs begin with 1 (Docker on xfs, /etc/projid).
+#: first project number for quotas, and count of numbers. Other programs begin with 1 (Docker on xfs, /etc/projid).
 _FIRST, _MANY = 2**24, 2**30
 
 
 def project_of(directory: str) -> int:
-    """Return the number of the quota project for ``directory``, derived from its path."""
+    """Return the number of the quota project for ``directory``, derived from the path."""
     return _FIRST + int.from_bytes(hashlib.sha256(directory.encode()).digest()[:8], "big") % _MANY
 
 
 @dataclass(frozen=True, slots=True)
 class DiskQuotas(Resource):
-    """Project quotas limit the size of workspaces' directories below ``directory`` as ``limits`` requires."""
+    """Project quotas limit workspaces' directories below ``directory`` as ``limits`` requires."""
 
     directory: str
     limits: tuple[tuple[str, int], ...] = ()  #: path of a directory and limit of the directory in KiB
@@ -64,14 +64,11 @@ class DiskQuotas(Resource):
         )
 
     def removal(self) -> tuple[Resource, ...]:
-        """Return the resource that removes the limits; files are kept."""
+        """Return the resource that removes the limits and keeps the files."""
         return (DiskQuotas(self.directory, (), (*(folder for folder, _ in self.limits), *self.others)),)
 
 
 def _due(lines: Sequence[tuple[str, str]], wanted: Sequence[tuple[str, int]]) -> list[tuple[str, int, int]]:
-    """Return each wanted directory whose quota project or limit on the host differs, with project number and limit in
-    KiB.
-    """
     limits = dict(pair for kind, rest in lines if kind == "limit" if (pair := _numbers(rest)) is not None)
     projects = {
         folder: (whole(number), "P" in flags)

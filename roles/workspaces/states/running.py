@@ -40,12 +40,12 @@ UNABLE = "not possible"
 _LINE_CHARACTERS = 160  #: maximum number of characters of a line in the printed diff of a definition
 #: seconds to wait for the response of a started program, such as Jupyter on a busy disk
 PATIENCE_S = 120
-#: seconds to wait for the response of a started model server, which first loads gigabytes of models
+#: seconds to wait for the response of a model server, which first loads gigabytes of models
 LOADING_S = 600
 
 
 def digest(definition: str) -> str:
-    """Return the digest of the text ``definition``, for the container's label."""
+    """Return a digest of ``definition`` for the container's label."""
     return hashlib.sha256(definition.encode()).hexdigest()[:16]
 
 
@@ -54,10 +54,10 @@ class WorkspaceRuns(Resource):
     """The container of the workspace ``name`` exists as ``definition`` requires, and responds on its port."""
 
     name: str
-    definition: str  #: text of the definition. A changed text replaces the container.
+    definition: str  #: text of the definition. A change of the text replaces the container.
     files: tuple[tuple[str, str, str], ...]  #: name, mode and text of each file of root for the container
     workspace: Workspace = field(metadata=NO_IDENTITY)
-    #: all workspaces of the host, including this workspace
+    #: all workspaces of the host, including this one
     siblings: tuple[Workspace, ...] = field(metadata=NO_IDENTITY)
     built: str = ""  #: name of an image built on the host; empty: the image of the inventory
     force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether a change may end a user's work
@@ -96,9 +96,6 @@ class WorkspaceRuns(Resource):
         return self._kept(found, held)
 
     def _kept(self, found: WorkspaceFacts, held: SpaceContainer) -> Planned | None:
-        """Return the change for the container ``held``, which matches its definition: start it, connect its network, or
-        remove the container that it replaced.
-        """
         off = not held.over and network_of(self.workspace.owner) not in held.networks.split()
         back, note = (self._network() + self._connect(), ", off its network") if off else ("", "")
         if self.workspace.entry.kind == "batch":
@@ -156,7 +153,7 @@ class WorkspaceRuns(Resource):
         return Placed(*owner, uuids, image, self._reference, digest(self.definition))
 
     def _keeper(self, found: WorkspaceFacts, uuids: tuple[str, ...]) -> str:
-        """Return the reason for a refusal if somebody works in an undeclared workspace with a GPU in ``uuids``; else
+        """Return the reason for a refusal if somebody works in an undeclared workspace with one of these GPUs; else
         empty.
         """
         declared = {space.name for space in self.siblings}
@@ -170,7 +167,6 @@ class WorkspaceRuns(Resource):
 
     @property
     def _reference(self) -> str:
-        """Name of the image from which the workspace's container is created."""
         return self.built or self.workspace.entry.image
 
     def _created(self, placed: Placed, have: str, diff: str = "") -> Change:
@@ -189,7 +185,6 @@ class WorkspaceRuns(Resource):
         return self._change(have, self._want(), script, diff)
 
     def _gone(self, found: WorkspaceFacts) -> Iterator[str]:
-        """Yield a warning if the container is missing although root's files still have the workspace's definition."""
         if found.definitions.get(self.name):
             yield (
                 f"workspace {self.name} existed on this host before, but its container is missing: it was removed, or"
@@ -198,8 +193,9 @@ class WorkspaceRuns(Resource):
             )
 
     def _new_key(self, found: WorkspaceFacts) -> Iterator[str]:
-        """Yield a warning if the SSH box will get a new host key. A box keeps its key while root's files and its user
-        are unchanged.
+        """Yield a warning if the user's SSH container will get a new host key.
+
+        The key is kept while root's files and the user are unchanged.
         """
         before = found.definitions.get(self.name, {})
         if self.workspace.entry.kind == "ssh" and before.get("user") != self.workspace.owner:
@@ -209,7 +205,6 @@ class WorkspaceRuns(Resource):
             )
 
     def _network(self) -> str:
-        """Return the shell script that creates the user's Docker network if it is missing."""
         owner = self.workspace.owner
         return sh_file(
             __file__,
@@ -245,7 +240,6 @@ class WorkspaceRuns(Resource):
         return f"{entry.kind} of {entry.user} with {gpus}, {port}{entry.image}"
 
     def _taken(self, found: WorkspaceFacts) -> Refusal | None:
-        """Return the refusal if a program other than a workspace's container listens on the workspace's port."""
         port = self.workspace.port
         holding = (held for held in found.containers if held.kept_up and held.connected and held.port == str(port))
         holder = next(holding, None)
@@ -264,16 +258,12 @@ class WorkspaceRuns(Resource):
         return Refusal(self.what, UNABLE, self._want(), "workspace-in-use", sentence, alone=True)
 
     def users(self, facts: Facts) -> tuple[str, ...]:
-        """Return a description of the user's work that a replacement of the container would end; none without such
-        work.
-        """
+        """Return a description of the user's work that a replacement of the container would end; else nothing."""
         held = read_workspaces(facts).container(self.name)
         return (held.at_work,) if held is not None and held.at_work else ()
 
     def notes(self, facts: Facts) -> tuple[str, ...]:
-        """Return warnings about limits, and a note if the image's tag now names another image than the container
-        has.
-        """
+        """Return warnings about limits, and a note if the image's tag names another image than the container has."""
         cautions = self.workspace.entry.cautions(self.name)
         found = read_workspaces(facts)
         held = found.container(self.name)
@@ -291,8 +281,9 @@ class WorkspaceRuns(Resource):
 
 
 def image_of(reference: str, found: WorkspaceFacts, held: SpaceContainer | None) -> str:
-    """Return the ID of the image to use for a workspace's container; empty if the host lacks the image ``reference``.
-    The present container ``held`` keeps its image even if the tag moves.
+    """Return the ID of the image for a workspace's container; empty if the host lacks the image ``reference``.
+
+    The container ``held`` keeps its image even if the tag moves.
     """
     if held is not None and held.reference == reference and held.image in found.images:
         return held.image
@@ -320,7 +311,7 @@ def _difference(before: object, runs: WorkspaceRuns) -> str:
 
 
 def _bounded(line: str) -> str:
-    """Return ``line``, shortened if it is long. The digest of a long line is added, so that any change is visible."""
+    """Shorten a long ``line``, and add its digest, so that any change is visible."""
     if len(line) <= _LINE_CHARACTERS:
         return line
     return f"{line[:_LINE_CHARACTERS]}… ({len(line):,} characters, SHA-256 {digest(line)})"

@@ -1,4 +1,4 @@
-"""Removal of workspaces that the inventory no longer declares; users' files are kept."""
+"""Removal of workspaces that the inventory no longer declares. Users' files are kept."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from hostwright.standard.roles.workspaces.declared.forms import UNATTENDED
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
 from hostwright.standard.roles.workspaces.states.facts import WORKSPACES_PROBE, WorkspaceFacts, read_workspaces
 
-#: text of the plan for a change that only ``force`` permits
+#: text in the plan for a change that requires ``force``
 ENDS_WORK = "ends workspaces in which somebody works"
 BUILT = "hostwright/workspace-"
 
 
 @dataclass(frozen=True, slots=True)
 class Undeclared(Resource):
-    """The host has no containers of workspaces outside ``names``, and no Docker networks outside ``networks``."""
+    """The host has no workspace containers outside ``names``, and no Docker networks outside ``networks``."""
 
     names: tuple[str, ...] = ()
     networks: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ class Undeclared(Resource):
         )  # fmt: skip
 
     def users(self, facts: Facts) -> tuple[str, ...]:
-        """Return descriptions of the users' work in workspaces that would be removed."""
+        """Return descriptions of the users' work in workspaces to remove."""
         held = (held for held in read_workspaces(facts).containers if held.workspace not in self.names)
         return tuple(space.at_work for space in held if space.at_work)
 
@@ -70,23 +70,17 @@ class Undeclared(Resource):
 
 
 def failing(what: str) -> str:
-    """Return the start of a shell script, which makes the script report its failure in one line. ``what``: subject of
-    that line.
-    """
+    """Return the first lines of a shell script that reports its failure in one line. ``what``: subject of that line."""
     return sh_file(__file__, "failing.sh", what=what, error=ERROR)
 
 
 def _whose(found: WorkspaceFacts, name: str) -> str:
-    """Return a description of the workspace ``name`` with its user, from its container or from root's definition of
-    it.
-    """
     held = found.container(name)
     user = held.user if held is not None else found.definitions.get(name, {}).get("user")
     return f"workspace {name} of {user}" if isinstance(user, str) and user else f"workspace {name}"
 
 
 def _where(found: WorkspaceFacts, gone: list[str]) -> str:
-    """Return a phrase with the directories that keep the files of the removed workspaces ``gone``."""
     folders = [found.definitions.get(name, {}).get("directory") for name in gone]
     named = [folder for folder in folders if isinstance(folder, str) and folder]
     return f" in {', '.join(named)}" if named else " where they are"

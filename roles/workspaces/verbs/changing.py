@@ -1,6 +1,4 @@
-"""Implementation of ``workspace.up`` and ``workspace.down``: write ``workspaces.yml``, show the change, provision the
-host.
-"""
+"""Implementation of ``workspace.up`` and ``workspace.down``: write ``workspaces.yml``, and provision the host."""
 
 from __future__ import annotations
 
@@ -32,16 +30,14 @@ from hostwright.standard.roles.workspaces.verbs.hostkeys import host_key_of, key
 from hostwright.standard.roles.workspaces.verbs.queries import one_workspace
 
 DEFAULT_KIND = "jupyter"
-#: name of a task option → name of the inventory field, if the names differ
+#: task option → inventory field, if the names differ
 FIELDS = {option: field for field, option in OPTIONS.items() if option}
 #: maximum number of printed lines of a change, and maximum number of characters in a line
 _SHOWN_LINES, _SHOWN_CHARACTERS = 40, 400
 
 
 def entry_of(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that the user passed to a task, as an inventory entry. Raises ``InputError`` for an invalid
-    option.
-    """
+    """Return the passed task options as an inventory entry. Raises ``InputError`` for an invalid option."""
     entry: dict[str, Any] = {name: value for name, value in options.items() if value not in ("", None, [], False)}
     if "gpus" in entry:
         numbers = [part.strip() for part in entry["gpus"].split(",") if part.strip()]
@@ -75,8 +71,9 @@ def entry_of(options: Mapping[str, Any]) -> dict[str, Any]:
 def changed_entry(
     before: Mapping[str, Any] | None, options: Mapping[str, Any], without: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """Return the new inventory entry of a workspace: ``before`` with the passed ``options``, and without the fields in
-    ``without``. Raises ``InputError`` for an invalid option, or without a user.
+    """Return the entry ``before`` with the passed ``options``, and without the fields in ``without``.
+
+    Raises ``InputError`` for an invalid option, or without a user.
     """
     taken = [_field(name, options) for name in without]
     entry = {**(before or {}), **entry_of(options)}
@@ -92,8 +89,8 @@ def changed_entry(
 
 
 def _field(name: str, options: Mapping[str, Any]) -> str:
-    """Return the inventory field for ``name``, an option in ``--without``. Raises ``InputError`` if it is not
-    removable, or also set.
+    """Return the inventory field for ``name``. Raises ``InputError`` for an option that is not removable, or also
+    set.
     """
     option = name.strip().replace("-", "_")
     known = [each for each in options if each not in ("user", "kind")]
@@ -141,11 +138,10 @@ def change(
     *,
     provision: bool = True,
 ) -> int:
-    """Write the entry of the workspace ``name`` to ``workspaces.yml``, or remove it if ``entry`` is ``None``. Then
-    provision the host with the role, if ``provision``.
+    """Write the entry of the workspace ``name`` to ``workspaces.yml``, and provision the host if ``provision``.
 
-    ``entry`` receives the present entry, or ``None``, and returns the new entry. A removal that is provisioned needs
-    confirmation.
+    ``entry`` receives the present entry or ``None``, and returns the new entry; ``None`` removes the workspace. A
+    removal that is provisioned needs confirmation.
     """
     fleet = open_fleet(request)
     hosts = [host.name for host in fleet.select(request.hosts, usable=False)] if request.hosts else []
@@ -223,7 +219,7 @@ def say_what_stays(path: Path, what: str, down: Command | None, again: Command) 
 
 
 def show_written(path: Path, before: str, after: str, *, quiet: bool) -> None:
-    """Print the lines that were removed from and added to the file ``path``."""
+    """Print the lines removed from and added to the file ``path``."""
     out = console.make_console(stderr=quiet)
     lines = list(changed_lines(before, after))
     out.print(Text(printable(f"{path}: {'written' if lines else 'says so already'}")))

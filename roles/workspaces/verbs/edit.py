@@ -1,4 +1,4 @@
-"""Editor of ``inventory/workspaces.yml``, which keeps other lines, comments and order."""
+"""Editor of ``inventory/workspaces.yml`` that keeps other lines, comments and order."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ FILE = "workspaces.yml"
 ROLE = "workspaces"
 VARIABLE = "workspaces_containers"
 REFRESHED = "workspaces_refreshed"
-#: pattern of a key and an indented line below the key, with both indentations as groups
+#: pattern of a key and an indented line below it, with both indentations as groups
 _DEEPER = re.compile(r"^( *)[^\s#-][^\n]*:[ \t]*\n(?:[ \t]*(?:#[^\n]*)?\n)*(\1 +)(?=[^\s#-])", re.MULTILINE)
 _DASH = re.compile(r"^( *)[^\s#-][^\n]*:[ \t]*\n(?:[ \t]*(?:#[^\n]*)?\n)*(\1 *)(- +)(?=[^\s#])", re.MULTILINE)
 
 
 def edited(inventory: Path, host_name: str, name: str, entry: Mapping[str, Any] | None) -> tuple[str, str]:
-    """Return the text of ``workspaces.yml`` before and after a change of the workspace ``name``. ``entry`` is the new
-    entry; ``None`` removes it.
+    """Return the text of ``workspaces.yml`` before and after a change of the workspace ``name``.
 
-    Raises ``InputError`` if a workspace to remove is missing, or the file cannot be edited.
+    ``entry`` is the new entry; ``None`` removes the workspace. Raises ``InputError`` if a workspace to remove is
+    missing, or the file cannot be edited.
     """
 
     def change(document: Any) -> None:
@@ -66,8 +66,9 @@ def declared_entry(inventory: Path, host_name: str, name: str) -> dict[str, Any]
 
 
 def dated(inventory: Path, date: Callable[[str], str]) -> tuple[str, str]:
-    """Return the text of ``workspaces.yml`` before and after a change of the images' date. ``date`` receives the old
-    date and returns the new one.
+    """Return the text of ``workspaces.yml`` before and after a change of the images' date.
+
+    ``date`` receives the old date and returns the new date.
     """
 
     def change(document: Any) -> None:
@@ -94,9 +95,7 @@ def _rewritten(inventory: Path, change: Callable[[Any], None]) -> tuple[str, str
 
 
 def place(inventory: Path) -> Path:
-    """Return the path of ``workspaces.yml`` in ``inventory``. Raises ``InputError`` if the inventory is not a
-    directory.
-    """
+    """Return the path of ``workspaces.yml``. Raises ``InputError`` if ``inventory`` is not a directory."""
     if not inventory.is_dir():
         raise InputError(
             "not a directory; workspaces need an inventory that is a directory",
@@ -106,10 +105,10 @@ def place(inventory: Path) -> Path:
 
 
 def checked(inventory: Path, name: str, text: str) -> Workspaces:
-    """Return the variables of the host ``name`` as if ``workspaces.yml`` contained ``text``. Raises ``InputError`` for
-    every mistake in them.
+    """Return the variables of the host ``name`` as if ``workspaces.yml`` contained ``text``.
 
-    An error names the line in the current file, or the task's option that produced the new text.
+    Raises ``InputError`` for a mistake in ``text``, with the line in the current file, or with the task option for this
+    text.
     """
     with _as_it_will_be(inventory, text) as (hosts, folder):
         if name not in hosts:
@@ -119,9 +118,7 @@ def checked(inventory: Path, name: str, text: str) -> Workspaces:
 
 
 def checked_date(inventory: Path, names: Iterable[str], text: str) -> None:
-    """Raise ``InputError`` if another file would override, for the hosts ``names``, the image date that ``text``
-    sets.
-    """
+    """Raise ``InputError`` if another file overrides the image date in ``text`` for one of the hosts ``names``."""
     with _as_it_will_be(inventory, text) as (hosts, folder):
         for name in names:
             _elsewhere(hosts[name], folder, "refreshed", f"the image date of {name}")
@@ -129,8 +126,7 @@ def checked_date(inventory: Path, names: Iterable[str], text: str) -> None:
 
 @contextmanager
 def _as_it_will_be(inventory: Path, text: str) -> Iterator[tuple[Mapping[str, Host], Path]]:
-    """Yield the hosts of the inventory as if ``workspaces.yml`` contained ``text``, and the temporary directory from
-    which they were read.
+    """Yield the hosts as if ``workspaces.yml`` contained ``text``, and the temporary directory of that inventory.
 
     The real file is unchanged, so that other processes never read an invalid file.
     """
@@ -149,8 +145,8 @@ def _as_it_will_be(inventory: Path, text: str) -> Iterator[tuple[Mapping[str, Ho
 
 
 def _elsewhere(host: Host, folder: Path, key: str, what: str) -> None:
-    """Raise ``InputError`` if another file than ``workspaces.yml`` also sets the role variable ``key`` of ``host``,
-    because one would override the other.
+    """Raise ``InputError`` if another file than ``workspaces.yml`` also sets ``key``, because one would override the
+    other.
     """
     for definition in definitions(host, ROLE, key):
         file = definition.origin.file
@@ -161,7 +157,7 @@ def _elsewhere(host: Host, folder: Path, key: str, what: str) -> None:
 
 @contextmanager
 def alone(inventory: Path) -> Iterator[None]:
-    """Lock ``workspaces.yml`` against other editors on this machine. They wait, and then read the new text."""
+    """Lock ``workspaces.yml`` against other editors on this machine, which wait and then read the new text."""
     try:
         folder = os.open(inventory, os.O_RDONLY)
     except OSError as error:
@@ -180,8 +176,8 @@ def once_written(inventory: Path) -> AbstractContextManager[None]:
 
 
 def written(inventory: Path, before: str, after: str) -> None:
-    """Write ``after`` to ``workspaces.yml``. Raises ``InputError`` if its content is no longer ``before``, or it cannot
-    be written.
+    """Write ``after`` to ``workspaces.yml``. Raises ``InputError`` if the file differs from ``before``, or is not
+    writable.
     """
     path = place(inventory)
     now = path.read_text("utf-8") if path.exists() else ""
@@ -202,7 +198,7 @@ def changed_lines(before: str, after: str) -> Iterator[str]:
 
 
 def _yaml(text: str) -> YAML:
-    """Return a YAML reader and writer that keeps the indentation of ``text`` and its unchanged lines."""
+    """Return a YAML reader and writer that keeps the indentation of ``text`` and all unchanged lines."""
     yaml = YAML(typ="rt")
     yaml.preserve_quotes = True
     yaml.width = 4096
@@ -215,7 +211,6 @@ def _yaml(text: str) -> YAML:
 
 
 def _spaces(document: Any, name: str, *, make: bool) -> Any:
-    """Return the mapping of workspaces of the host ``name`` in ``document``. ``make``: create a missing host."""
     variables = next(_found(document, name), None)
     if variables is None:
         if not make:
@@ -228,7 +223,6 @@ def _spaces(document: Any, name: str, *, make: bool) -> Any:
 
 
 def _found(groups: Any, name: str) -> Iterator[Any]:
-    """Yield the variables of the host ``name`` in each group of the file that contains the host."""
     for group in groups.values() if isinstance(groups, dict) else ():
         if not isinstance(group, dict):
             continue
@@ -245,7 +239,7 @@ def _inside(mapping: Any, key: str) -> Any:
 
 
 def _put(spaces: Any, name: str, entry: Mapping[str, Any]) -> None:
-    """Write ``entry`` as the workspace ``name`` in ``spaces``, and keep the notation of unchanged fields."""
+    """Write ``entry`` as the workspace ``name``, and keep the notation of unchanged fields."""
     node = spaces.get(name)
     several_lines = any(isinstance(value, str) and "\n" in value for value in entry.values())
     if not isinstance(node, CommentedMap) or (several_lines and node.fa.flow_style()):
@@ -259,7 +253,6 @@ def _put(spaces: Any, name: str, entry: Mapping[str, Any]) -> None:
 
 
 def _flow(entry: Mapping[str, Any]) -> CommentedMap:
-    """Return a workspace's entry as YAML in one line, or as a block if it has a text of several lines."""
     node = CommentedMap({name: _plain(value) for name, value in entry.items()})
     if not any(isinstance(value, str) and "\n" in value for value in entry.values()):
         node.fa.set_flow_style()
@@ -267,9 +260,7 @@ def _flow(entry: Mapping[str, Any]) -> CommentedMap:
 
 
 def _plain(value: Any) -> Any:
-    """Return ``value`` with quotes around each text that YAML parsers could read as another type: ``yes``, ``1:30``,
-    ``1e3``.
-    """
+    """Add quotes to each text that YAML parsers could read as another type: ``yes``, ``1:30``, ``1e3``."""
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if isinstance(value, dict):

@@ -17,8 +17,9 @@ from hostwright.standard.roles.workspaces.verbs.queries import one_workspace
 
 
 def export(request: Request, name: str, form: str, *, nodes: int = 1, storage: str = "50Gi") -> int:
-    """Print the workspace ``name`` in the format ``form`` (``compose``, ``compose-runtime``, ``slurm`` or
-    ``kubernetes``), without contacting a host.
+    """Print the workspace ``name`` in the format ``form``, without contacting a host.
+
+    ``form`` is ``compose``, ``compose-runtime``, ``slurm`` or ``kubernetes``.
     """
     forms: dict[str, Callable[[Workspace], str]] = {
         "compose": compose,

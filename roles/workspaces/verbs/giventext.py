@@ -1,6 +1,4 @@
-"""Rewording of errors in a text that a task would write, so that they name the task's options and not the text's
-lines.
-"""
+"""Rewording of errors in a text that a task would write: the task's options replace line numbers of the text."""
 
 from __future__ import annotations
 
@@ -10,14 +8,14 @@ from difflib import SequenceMatcher
 
 from hostwright.roles import InputError, InputErrors
 
-#: name of an inventory field → different name of the task option; empty: no option
+#: inventory field → different name of the task option; empty: no option
 OPTIONS = {"mounts": "mount", "environment": "env", "versions": "", "live": ""}
 _IN_WORKSPACE = re.compile(r"workspaces\.containers\.([^.:]+)(?:\.([a-z_]+)[^:]*)?: (.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class GivenText:
-    """A new text for an inventory file, and the file's current text."""
+    """New text for an inventory file, and current text of the file."""
 
     place: str  #: path of the temporary file with the new text of the inventory
     text: str
@@ -25,7 +23,9 @@ class GivenText:
     before: str  #: current text of the inventory file
 
     def reworded(self, error: InputError) -> InputError:
-        """Return ``error`` with the line number in the current file, or with the option that produced a new line."""
+        """Return ``error`` with the line number in the current file, or with the task option that produced a new
+        line.
+        """
         if isinstance(error, InputErrors):
             return InputErrors([self._told(str(each)) for each in error.errors])
         return self._told(str(error))
@@ -47,7 +47,6 @@ class GivenText:
         return InputError(wrong, f"--{option}" if option else f"--name {name}")
 
     def _lines(self) -> dict[int, int]:
-        """Return line number in the new text → line number in the current file, for lines that both have."""
         same = SequenceMatcher(None, self.text.splitlines(), self.before.splitlines(), autojunk=False)
         return {
             block.a + offset + 1: block.b + offset + 1

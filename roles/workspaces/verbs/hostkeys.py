@@ -1,4 +1,4 @@
-"""SSH host key of an SSH box, for comparison with the key that ssh reports."""
+"""SSH host key of a user's SSH container, for comparison with the key that ssh reports."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ _TIMEOUT_S = 30.0
 
 
 def host_key_of(target: TargetHost, space: Workspace) -> HostKey:
-    """Return the public host key of the SSH box ``space``, read by the login user. Raises ``HostError`` if the host
-    does not respond or has no such key.
+    """Return the public host key of the user's SSH container ``space``.
+
+    The login user reads the key. Raises ``HostError`` if the host does not respond or has no such key.
     """
     with Connections().connect(target) as shell:
         output = shell.as_login_user(sh("cat -- %s", f"{space.state}/host_key.pub"), timeout_s=_TIMEOUT_S)
@@ -23,7 +24,7 @@ def host_key_of(target: TargetHost, space: Workspace) -> HostKey:
 
 
 def key_lines(space: Workspace, key: HostKey) -> tuple[str, str]:
-    """Return two lines: the fingerprint of ``key``, and the command for users whose ssh has stored another key."""
+    """Return the fingerprint of ``key``, and a command for users with another stored key."""
     return (
         f"host key of {space.name}: {key}; if ssh warns that the key has changed and shows this key, run:",
         f"ssh-keygen -R '[127.0.0.1]:{space.port}'",

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 else:
     Row = TypeVar("Row")
 
-_NAMES = 2  #: number of leading columns of a table that are never shortened
-_SHORT = 11  #: maximum number of characters of a text that a table never shortens
+_NAMES = 2  #: number of leading columns of a table that keep all texts
+_SHORT = 11  #: maximum number of characters of a text that always stays in the table
 
 
 def show_rows(
@@ -48,11 +48,10 @@ def show_rows(
     trouble: Callable[[Facts], str],
     total: Callable[[Sequence[Row]], str] = lambda _: "",
 ) -> int:
-    """Query each host once with ``probe``, and print the rows in columns, or as JSON under ``what``, such as
-    ``workspaces``.
+    """Query each host once with ``probe``, and print the rows in columns, or as JSON under the key ``what``.
 
-    ``trouble`` returns an error if a host's answer is incomplete; the error is printed with the host's rows. ``total``
-    returns a summary line. The exit status is 1 if a query failed or was incomplete.
+    ``trouble`` returns an error if a host's answer is incomplete. ``total`` returns a summary line. The exit status is
+    1 if a query failed or was incomplete.
     """
     fleet = open_fleet(request)
     targets = targets_of(fleet, request)
@@ -88,9 +87,9 @@ def show_rows(
 
 
 def table(rows: Sequence[Row], columns: Mapping[str, Callable[[Row], str]], width: int | None = None) -> Iterator[str]:
-    """Yield the lines of a table: the column heads, then the rows, with ``-`` for an empty text.
+    """Yield the lines of a table: column heads, then rows, with ``-`` for an empty text.
 
-    If the table is wider than ``width``, numbers replace the longest texts, which are printed below the table.
+    If the table is wider than ``width``, numbers replace the longest texts, which follow below the table.
 
     >>> list(table([{"n": "lab"}, {"n": ""}], {"name": lambda row: row["n"], "on": lambda row: "gpu01"}))
     ['name  on', 'lab   gpu01', '-     gpu01']
@@ -117,8 +116,7 @@ def table(rows: Sequence[Row], columns: Mapping[str, Callable[[Row], str]], widt
 def _limits(lines: Sequence[Sequence[str]], width: int | None) -> list[int]:
     """Return the maximum text length of each column, for a table of at most ``width`` characters if possible.
 
-    Texts that are too long leave the table in this order: those of the last column, then those of the widest remaining
-    column.
+    Longer texts are printed below the table, first texts of the last column, then of the widest other column.
     """
     lengths = [sorted({len(text) for text in column}) for column in zip(*lines, strict=True)]
     last = len(lengths) - 1

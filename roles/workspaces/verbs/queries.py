@@ -78,7 +78,7 @@ COLUMNS: dict[str, Callable[[ListedWorkspace], str]] = {
 
 
 def show_list(request: Request) -> int:
-    """Run ``workspace.list``: print a row for each declared or existing workspace of the selected hosts."""
+    """Run ``workspace.list``, which prints a row for each declared or existing workspace."""
     return show_rows(
         request,
         WORKSPACES_PROBE,
@@ -91,7 +91,7 @@ def show_list(request: Request) -> int:
 
 
 def trouble_of(facts: Facts) -> str:
-    """Return the error text if Docker does not respond; else empty. A host without Docker is no error."""
+    """Return an error text if Docker does not respond; else empty, also without Docker."""
     found = read_workspaces(facts)
     return found.trouble if found.docker == "silent" else ""
 
@@ -128,7 +128,7 @@ def rows_of(host: str, declared: tuple[Workspace, ...], found: WorkspaceFacts) -
 
 
 def total_of(rows: Sequence[ListedWorkspace]) -> str:
-    """Return a sentence with the number of workspaces, and the number in each state."""
+    """Return a sentence with the number of workspaces in total and in each state."""
     # In `row.state`, a colon or comma precedes the reason.
     states = Counter(re.split("[:,]", row.state)[0] for row in rows)
     hosts = count(len({row.host for row in rows}), "host")
@@ -139,9 +139,7 @@ def total_of(rows: Sequence[ListedWorkspace]) -> str:
 
 
 def declared_of(target: TargetHost) -> tuple[Workspace, ...]:
-    """Return the workspaces that the inventory declares for the host ``target``; none without the role
-    ``workspaces``.
-    """
+    """Return the declared workspaces of the host ``target``; none without the role ``workspaces``."""
     v = target.variables.get(ROLE)
     if not isinstance(v, Workspaces):
         return ()
@@ -175,8 +173,8 @@ def one_workspace(request: Request, name: str) -> tuple[TargetHost, Workspace]:
 
 
 def logs_script(space: Workspace, lines: int) -> str:
-    """Return a shell script that prints the container's last ``lines`` of output, how a batch run ended, and any lack
-    of memory.
+    """Return a shell script that prints the container's last ``lines`` of output, the end of a batch run, and lack of
+    memory.
     """
     container, ended = f"{PREFIX}{space.name}", ":"
     if space.entry.kind == "batch":
@@ -195,7 +193,7 @@ LEFT_BY_COMMAND = "interrupted. Changes of the command in the workspace are kept
 def exec_script(space: Workspace, command: str) -> str:
     """Return a shell script that runs ``command`` in the container's shell as the workspace's user.
 
-    For an SSH box, the script names the user, because the first process of an older box runs as root.
+    For an SSH container, the script names the user, because the first process of an older container runs as root.
     """
     words = sh("%s /bin/sh -c %s", f"{PREFIX}{space.name}", command)
     if space.entry.kind != "ssh":
@@ -204,16 +202,11 @@ def exec_script(space: Workspace, command: str) -> str:
 
 
 def _owner(space: Workspace, form: str) -> str:
-    """Return a shell command that sets ``$owner`` to the owner of the workspace's directory, in the format ``form`` of
-    stat.
-    """
     return sh("owner=$(stat -c %s -- %s)", form, space.directory)
 
 
 def url_lines(target: TargetHost, space: Workspace, token: str) -> Iterator[str]:
-    """Yield the commands and addresses by which a user reaches the workspace ``space``: the SSH tunnel, and the address
-    behind it.
-    """
+    """Yield the command for an SSH tunnel to the workspace ``space``, and the address behind the tunnel."""
     if not space.port:
         yield f"{space.name} is a batch run without a port; read its output with workspace.logs"
         return
@@ -247,8 +240,9 @@ def browser_lines(target: TargetHost, space: Workspace, token: str) -> Iterator[
 
 
 def show_url(request: Request, name: str, *, token: bool) -> int:
-    """Run ``workspace.url`` for the workspace ``name``. The token is read and printed only if ``token``. For an SSH
-    box, the host key's fingerprint is added.
+    """Run ``workspace.url``. The token is read and printed only with ``token``.
+
+    For an SSH container, the host key's fingerprint is added.
     """
     target, space = one_workspace(request, name)
     secret = ""

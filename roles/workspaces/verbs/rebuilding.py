@@ -1,4 +1,4 @@
-"""Implementation of ``images.rebuild``: write a new date to ``workspaces.yml``, rebuild images of SSH boxes, report the
+"""Implementation of ``images.rebuild``: new date in ``workspaces.yml``, new images of SSH containers, report of
 changes.
 """
 
@@ -54,9 +54,9 @@ _DAY = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:-([0-9]{1,3}))?")
 
 
 def next_date(today: str, last: str, *, again: bool) -> str:
-    """Return the new date of the images: ``today``, or ``last`` if it is of today, to continue an interrupted run.
+    """Return the new date of the images: ``today`` or, to continue an interrupted run of today, ``last``.
 
-    ``again``: if ``last`` is of today, return a new date for another build on the same day.
+    ``again``: return a new date for another build on the same day.
 
     >>> next_date("2026-11-23", "2026-10-01", again=False), next_date("2026-11-23", "2026-11-23-2", again=False)
     ('2026-11-23', '2026-11-23-2')
@@ -71,7 +71,7 @@ def next_date(today: str, last: str, *, again: bool) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BoxImages:
-    """Images of a host's SSH boxes, with the packages in each image."""
+    """Images of users' SSH containers on a host, with the packages in each image."""
 
     of: Mapping[str, str] = field(default_factory=dict)  #: name of a workspace → ID of the workspace's image
     packages: Mapping[str, Packages] = field(default_factory=dict)  #: ID of an image → packages in the image
@@ -89,8 +89,8 @@ class BoxChanges:
 
 
 def rebuild(request: Request, *, again: bool = False) -> int:
-    """Run ``images.rebuild``. The new text of ``workspaces.yml`` is checked, and the user confirms, before any
-    change.
+    """Run ``images.rebuild``. Before any change, the new text of ``workspaces.yml`` is checked, and the user
+    confirms.
     """
     fleet = open_fleet(request)
     targets = targets_of(fleet, replace(request, roles=ROLE))
@@ -136,7 +136,7 @@ def rebuild(request: Request, *, again: bool = False) -> int:
 
 
 def with_boxes(targets: Targets) -> list[TargetHost]:
-    """Return the hosts among ``targets`` with an SSH box. Raises ``InputError`` if none has one."""
+    """Return the hosts in ``targets`` with an SSH container of a user. Raises ``InputError`` without one."""
     boxed = [target for target in targets if _has_box(target)]
     if not boxed:
         sentence = (
@@ -152,7 +152,6 @@ def _has_box(target: TargetHost) -> bool:
 
 
 def _others(fleet: Fleet, boxed: list[TargetHost]) -> Iterator[str]:
-    """Yield the hosts outside ``boxed`` that have an SSH box, to which the new date applies as well."""
     chosen = {target.name for target in boxed}
     for host in fleet.inventory.hosts.values():
         if host.name not in chosen:
@@ -162,9 +161,6 @@ def _others(fleet: Fleet, boxed: list[TargetHost]) -> Iterator[str]:
 
 
 def _looked_at(targets: list[TargetHost], password: Secret | None) -> dict[str, BoxImages]:
-    """Return the images of SSH boxes and their packages, by host. The error of one host is printed and does not end the
-    query of others.
-    """
     connections = Connections(password)
     by_name = {target.name: target for target in targets}
 
@@ -191,7 +187,7 @@ def _say(line: str, *, quiet: bool = False) -> None:
 
 
 def box_changes(before: Mapping[str, BoxImages], after: Mapping[str, BoxImages]) -> Iterator[BoxChanges]:
-    """Yield the change of each SSH box's image between ``before`` and ``after``, for hosts that are in both."""
+    """Yield the image change of each SSH container, for hosts in both ``before`` and ``after``."""
     for host in sorted(before.keys() & after.keys()):
         old, new = before[host], after[host]
         for name in sorted(old.of.keys() | new.of.keys()):
@@ -199,9 +195,7 @@ def box_changes(before: Mapping[str, BoxImages], after: Mapping[str, BoxImages])
 
 
 def lines(before: Mapping[str, BoxImages], after: Mapping[str, BoxImages]) -> Iterator[str]:
-    """Yield lines with the changed packages in the images of SSH boxes. Boxes with the same changes are listed
-    together.
-    """
+    """Yield lines with the changed packages of SSH containers. Containers with the same changes share a line."""
     folded: dict[tuple[str, ...], list[str]] = {}
     for box in box_changes(before, after):
         folded.setdefault(box.changes, []).append(f"{box.host} {box.workspace}")

@@ -33,7 +33,7 @@ class Linked(Resource):
         return (Probe(sh("test -s %s", self.path), root=True),)
 
     def plan(self, facts: Facts) -> Change | None:
-        """Return a change that delivers the file and links it, if the file is missing."""
+        """Return a change that delivers and links a missing file."""
         if facts[self.probes()[0]].ok:
             return None
         there = host_path(self.artifact)
@@ -41,7 +41,7 @@ class Linked(Resource):
         return Change(f"file {self.path}", "absent", self.artifact.file, (step,), artifacts=(self.artifact.name,))
 
     def removal(self) -> tuple[Resource, ...]:
-        """Return no states: the benchmark deletes the hosts."""
+        """Return nothing, because the benchmark deletes the hosts."""
         return ()
 
 

@@ -30,7 +30,7 @@ _REFUSED = Pattern(r"\b407 |Invalid response from proxy|HTTP code \d{3} from pro
 
 
 class Distrusted(NamedTuple):
-    """A repository that apt cannot verify, because all keyrings in its source entry are faulty. ``line``: the evidence.
+    """Repository that apt cannot verify, because all keyrings of its source entry are faulty. ``line``: evidence.
 
     ``needed``: the stack or the distribution needs the repository. ``ours``: a role writes its source list.
     ``expired``: all keys in the keyring have expired.
@@ -43,7 +43,7 @@ class Distrusted(NamedTuple):
 
 
 def broken(ctx: AuditContext) -> Iterator[Distrusted]:
-    """Yield the repositories whose keyrings are all missing, unreadable for apt's user, or have only expired keys."""
+    """Yield the repositories with keyrings that are all missing, unreadable for apt's user, or without valid keys."""
     rows = [line.split("\t", 3) for line in ctx.text(KEYRINGS).split("\n")]
     states = {row[1]: row[2] for row in rows if row[0] == "ring" and len(row) == 3}
     lines = [row for row in rows if row[0] == "source" and len(row) == 4 and row[2].isdecimal() and len(row[2]) < 9]
@@ -64,7 +64,6 @@ def _ours(ctx: AuditContext) -> set[str]:
 
 
 def _fault(state: str, now: datetime) -> str:
-    """Return the fault of a keyring as text, given its ``state`` from the probe; empty if it has none or is unknown."""
     if state == "missing":
         return "is missing"
     if state.startswith("unreadable"):
@@ -123,7 +122,6 @@ def renamed(ctx: AuditContext) -> Iterator[str]:
 
 
 def _unread(ctx: AuditContext) -> list[tuple[str, frozenset[str]]]:
-    """Return, per repository that the stack's roles disable, text in its address, and the lists that stay enabled."""
     states = (state for role in ctx.desired.roles for state in role.resources if isinstance(state, SourcesDisabled))
     return [(text, state.kept) for state in states for text in state.texts]
 

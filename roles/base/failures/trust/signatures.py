@@ -64,8 +64,8 @@ REPOSITORY = (
     r"|Failed to fetch) \W{0,2}(?P<repository>https?://[^\s'\"’]{1,200}(?: [a-z][\w/.-]{1,60}\b)?)"
 )
 
-#: failure rules about signatures, in order of precedence. apt prints "is not signed" for every cause, so the rules for
-#: causes precede the rule for that text.
+#: failure rules about signatures, in order of precedence. apt prints "is not signed" for every cause, so the rule for
+#: that text follows the rules for causes.
 SIGNATURES = (
     FailureRule(
         "keyring-unreadable",

@@ -15,7 +15,7 @@ _FIELD = Pattern(r"([A-Za-z-]+)\s*:\s*(.*)")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A repository in apt's sources, with its file and line. ``signed_by``: keyrings or other values of Signed-By."""
+    """Repository in apt's sources, with its file and line. ``signed_by``: keyrings or other values of Signed-By."""
 
     file: str
     line: int
@@ -34,7 +34,7 @@ class Source:
 
     @property
     def place(self) -> tuple[str, str]:
-        """Address and suite, equal for entries that apt treats as the same repository."""
+        """Address and suite, equal for entries that apt treats as one repository."""
         address = f"file:{self.path}" if self.local else self.uri.rstrip("/").lower()
         return address, self.suite.strip("/")
 
@@ -43,12 +43,11 @@ class Source:
 
 
 def parsed(file: str, numbered: Iterable[tuple[int, str]]) -> Iterator[Source]:
-    """Yield the enabled repositories in the source file ``file``, given its lines with their numbers."""
+    """Yield the enabled repositories in ``file``. ``numbered``: its lines with line numbers."""
     return _stanzas(file, numbered) if file.endswith(".sources") else _lines(file, numbered)
 
 
 def _lines(file: str, numbered: Iterable[tuple[int, str]]) -> Iterator[Source]:
-    """Yield the repositories in a file of the one-line format (sources.list(5))."""
     for number, text in numbered:
         if match := _LIST_LINE.match(text):
             options = dict(word.lower().partition("=")[::2] for word in (match[1] or "").split())
@@ -57,7 +56,6 @@ def _lines(file: str, numbered: Iterable[tuple[int, str]]) -> Iterator[Source]:
 
 
 def _stanzas(file: str, numbered: Iterable[tuple[int, str]]) -> Iterator[Source]:
-    """Yield the repositories in a file of the deb822 format (sources.list(5))."""
     stanza: dict[str, str] = {}
     first, field = 0, ""
     for number, text in [*numbered, (0, "")]:

@@ -16,9 +16,9 @@ from hostwright.standard.roles.driver.states.fabric import FABRIC, Fabric, fabri
 from hostwright.standard.roles.driver.states.gpu_use import gpu_ids
 from hostwright.standard.roles.driver.xids.events import slot
 
-#: Prints PCI paths of cards, devices with ACS source validation, and whether the host is virtual.
+#: probe that prints PCI paths of cards, devices with ACS source validation, and whether the host is virtual
 ACS = Probe(sh_file(__file__, "acs.sh"), root=True)  # lspci shows ACS bits only to root
-#: pattern of an H100 (H800) PCIe or NVL. With all three bridges, 6 of 18 NVLinks of such a card are inactive
+#: pattern of an H100 (H800) PCIe or NVL. With all three bridges, 6 of 18 NVLinks are inactive
 #: (Azure/azurehpc-health-checks#162).
 _HOPPER_CARD = Pattern(r"\bH[18]00\b.*\b(?:PCIe|NVL)\b")
 BRIDGED_LINKS = 12  #: number of NVLinks that a card with all three bridges uses
@@ -70,8 +70,9 @@ def _nvlink_partial(ctx: AuditContext) -> Iterator[str]:
 
 
 def _usable(gpu: Gpu) -> int:
-    """Return the number of NVLinks that a healthy card of the model of ``gpu`` uses; 0 in MIG mode (Fabric Manager's
-    user guide, "Interoperability With MIG").
+    """Return the number of NVLinks that a healthy card uses; 0 in MIG mode.
+
+    Source: Fabric Manager's user guide, "Interoperability With MIG".
     """
     if gpu.mig:
         return 0
@@ -113,7 +114,7 @@ def _slots(ctx: AuditContext) -> Iterator[str]:
 
 
 def _told_by(other: Callable[[AuditContext], Iterable[str]], ctx: AuditContext) -> tuple[str, ...]:
-    """Return the findings of ``other``, the sign function of another rule; empty if it raises ``Unread``."""
+    """Return the findings of ``other``, a function of another rule; empty if ``other`` raises ``Unread``."""
     try:
         return tuple(other(ctx))
     except Unread:
@@ -128,7 +129,6 @@ def _none(ctx: AuditContext) -> Iterator[str]:
 
 
 def _driver_wanted(ctx: AuditContext) -> bool:
-    """Return whether any role of the host installs the driver."""
     return "driver" in ctx.changes or any("driver" in role.provides for role in ctx.desired.roles)
 
 
@@ -155,9 +155,6 @@ def _fewer_than_before(ctx: AuditContext) -> Iterator[str]:
 
 
 def _gone(ctx: AuditContext) -> Iterator[str]:
-    """Yield a line for each card that earlier audits found and that is missing now; none if the PCI bus or nvidia-smi's
-    report cannot be read.
-    """
     try:
         present = smi(ctx).gpus if _gpus_on_bus(ctx) else ()
     except Unread:
@@ -209,9 +206,7 @@ def _switched(ctx: AuditContext) -> bool:
 
 
 def _read_bus(ctx: AuditContext) -> None:
-    """Check that every line of the list of PCI devices was parsed, because a skipped card would count as lost. Raises
-    ``Unread`` if a line was not.
-    """
+    """Raise ``Unread`` if a line of the PCI device list was not parsed, because a skipped card would count as lost."""
     lines = [line for line in ctx.text(PCI).split("\n") if line]
     if ctx.answer(PCI).truncated or len(pci_devices(ctx.facts)) != len(lines):
         raise Unread("the list of PCI devices cannot be read")

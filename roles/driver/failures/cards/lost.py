@@ -26,17 +26,16 @@ _STATUS = Pattern(r"nvidia-smi ended with status ([0-9]{1,3})")
 
 
 def smi_status(ctx: AuditContext) -> int:
-    """Return the exit status of nvidia-smi in the audit's probe. Raises ``Unread`` if nvidia-smi was not run."""
+    """Return the exit status of nvidia-smi. Raises ``Unread`` if nvidia-smi was not run."""
     status, report = ctx.answer(NVIDIA_SMI).status, _report(ctx)
     notices = [match for match in map(_STATUS.fullmatch, report.notices if report else ()) if match]
     return int(notices[-1][1]) if notices else status
 
 
 def lost_gpus(ctx: AuditContext) -> Mapping[str, str]:
-    """Return PCI slot (``0000:3b:00``, empty if unknown) → line that reports the lost card, for each card that fell off
-    the bus.
+    """Return PCI slot (``0000:3b:00``, empty if unknown) → line that reports the card as fallen off the bus.
 
-    A card that nvidia-smi describes normally is not lost. Log lines from before the last load of the module do not
+    A card that nvidia-smi describes normally is not lost. Older log lines than the last load of the module do not
     count. Raises ``Unread`` if neither the log nor nvidia-smi can be read.
     """
     log, report = _log(ctx), _report(ctx)
@@ -82,8 +81,9 @@ def _since_loaded(log: tuple[KernelLine, ...]) -> Iterator[KernelLine]:
 
 
 def _told(ctx: AuditContext, report: GpuReport | None) -> dict[str, str]:
-    """Return nvidia-smi's messages about lost cards, by PCI slot. Process names in ``report`` are ignored, because they
-    can be any text.
+    """Return PCI slot → nvidia-smi's message about a lost card.
+
+    Process names in ``report`` are ignored, because they can be any text.
     """
     if report:
         by_bus = {slot(gpu.bus): f"card {gpu.index}: {gpu.fault}" for gpu in report.gpus if gpu.fault == LOST}
@@ -98,7 +98,6 @@ def _told(ctx: AuditContext, report: GpuReport | None) -> dict[str, str]:
 
 
 def _slots(lines: Iterable[str]) -> dict[str, str]:
-    """Return PCI slot → first line that reports the card, for each lost card in ``lines``."""
     by_bus: dict[str, str] = {}
     named = ""
     for line in lines:

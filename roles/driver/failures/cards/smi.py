@@ -27,12 +27,12 @@ EXIT_INFOROM = 14
 EXIT_TIMEOUT = (124, 137)  #: exit statuses of timeout(1) if the program was terminated or killed
 _ASKED = Pattern(r"recovery action (.{1,60})$")
 RESET_REQUIRED = "NV_ERR_RESET_REQUIRED"
-LAST_LINES = 3  #: number of last lines of nvidia-smi's output that are searched for a message
+LAST_LINES = 3  #: number of last lines of nvidia-smi's output to search for a message
 MANUAL = "nvidia-smi's manual, return values"
 
 
 def ended(ctx: AuditContext, *statuses: int) -> Iterator[str]:
-    """Yield nvidia-smi's exit status and last line if the exit status is one of ``statuses``."""
+    """Yield nvidia-smi's exit status and last line if the exit status is in ``statuses``."""
     status, answer = smi_status(ctx), ctx.answer(NVIDIA_SMI)
     if status in statuses:
         last = [] if answer.ok else [line.strip() for line in answer.text.split("\n")[-LAST_LINES:] if line.strip()]
@@ -95,9 +95,7 @@ def _reset_logged(ctx: AuditContext) -> Iterator[str]:
 
 
 def _by_recovery(evidence: tuple[str, ...]) -> Iterator[Case]:
-    """Yield a case for a power cycle if a line of ``evidence`` has a card whose recovery action is a power cycle of the
-    host.
-    """
+    """Yield a case for a power cycle if ``evidence`` has a card with a power cycle of the host as recovery action."""
     asked = (match[1] for line in evidence if (match := _ASKED.search(line)))
     if any(recovery_of_words(words) is Recovery.SYSTEM for words in asked):
         yield Case("gpu-needs-reset", "a card requires a reboot of the whole system", POWER_CYCLE)

@@ -5,8 +5,8 @@ from __future__ import annotations
 #: maximum number of memory rows remapped for uncorrectable errors (azurehpc-health-checks, azure_gpu_ecc.nhc)
 REMAPPED_ROWS = 512
 
-#: maximum numbers of corrected ECC errors: in SRAM, in DRAM, and in both for cards with a single counter. The first two
-#: are from azurehpc-health-checks (check_gpu_ecc), the third from facebookresearch/gcm (check-nvidia-smi).
+#: maximum numbers of corrected ECC errors in SRAM, in DRAM (both: azurehpc-health-checks, check_gpu_ecc), and in total
+#: for cards with a single counter (facebookresearch/gcm, check-nvidia-smi)
 SRAM_CORRECTED = 10_000
 DRAM_CORRECTED = 20_000_000
 CORRECTED = 50_000_000
@@ -14,7 +14,7 @@ CORRECTED = 50_000_000
 #: maximum number of retired memory pages (facebookresearch/gcm, check-nvidia-smi gpu_retired_pages)
 RETIRED_PAGES = 10
 
-#: names of reasons for lower clocks that mean heat (NVML, nvmlClocksEventReasons)
+#: reasons for lower clocks that mean heat (NVML, nvmlClocksEventReasons)
 HOT = ("hw_thermal_slowdown", "sw_thermal_slowdown")
-#: names of reasons for lower clocks that mean a power supply problem or an unspecified hardware cause
+#: reasons for lower clocks that mean a power supply problem or an unspecified hardware cause
 BRAKED = ("hw_power_brake_slowdown", "hw_slowdown")

@@ -15,7 +15,7 @@ GPU = "gpu"
 
 
 def unexplained(rules: Iterable[FailureRule]) -> FailureRule:
-    """Return the rule for a failing nvidia-smi. It applies only if no rule in ``rules`` finds anything."""
+    """Return the rule for a failing nvidia-smi. The rule applies only if no rule in ``rules`` has findings."""
     signs = [rule.sign for rule in rules if rule.sign]
 
     def left(ctx: AuditContext) -> Iterator[str]:
@@ -47,7 +47,6 @@ def unexplained(rules: Iterable[FailureRule]) -> FailureRule:
 
 
 def _seen(sign: Sign, ctx: AuditContext) -> bool:
-    """Return whether the sign ``sign`` of a rule finds something on the host; false if the sign cannot be checked."""
     try:
         return any(True for _ in sign.seen(ctx))
     except Unread:

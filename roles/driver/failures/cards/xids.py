@@ -36,10 +36,10 @@ _FIRMWARE_STOPPED = Pattern(r"NVRM: [^\n]{0,80}(?:GSP RM heartbeat timed out|GSP
 
 @dataclass(frozen=True, slots=True)
 class SortedXids:
-    """The Xids of one audit by kind, without Xids of lost cards, which the rule ``gpu-lost`` reports."""
+    """Xids of one audit by kind, without Xids of lost cards, which the rule ``gpu-lost`` reports."""
 
     standing: tuple[GpuEvent, ...] = ()  #: fatal Xids without a later remedy, and minor Xids caused by these fatal Xids
-    #: fatal Xids with a later remedy or without need of a remedy, and minor Xids caused by these fatal Xids
+    #: fatal Xids with a later remedy or without need of a remedy, and their minor consequences
     past: tuple[GpuEvent, ...] = ()
     program: tuple[GpuEvent, ...] = ()  #: Xids that concern only a program, not the card or the host
     cables: tuple[GpuEvent, ...] = ()
@@ -73,7 +73,8 @@ def sorted_xids(ctx: AuditContext) -> SortedXids:
 
 @once
 def recoveries(ctx: AuditContext) -> dict[str, tuple[Recovery, datetime]]:
-    """Return the driver's last recovery action since the module was loaded, with its time, by PCI slot of the card.
+    """Return PCI slot → the driver's last recovery action since the load of the module, and its time.
+
     Raises ``Unread`` if the kernel log cannot be read.
     """
     loaded = loaded_at(kernel_log(ctx))
@@ -82,9 +83,6 @@ def recoveries(ctx: AuditContext) -> dict[str, tuple[Recovery, datetime]]:
 
 
 def _taken_back(asked: tuple[Recovery, datetime] | None, at: datetime) -> bool:
-    """Return whether the driver withdrew its request for a recovery action at or after the time ``at``. ``asked``: the
-    last request for a card, with its time.
-    """
     return asked is not None and asked[0] is Recovery.NONE and at <= asked[1]
 
 
@@ -93,9 +91,6 @@ def _changes_of_recovery(ctx: AuditContext) -> Iterator[GpuEvent]:
 
 
 def _asked_alone(ctx: AuditContext, explained: Container[str]) -> Iterator[GpuEvent]:
-    """Yield the Xids 154 of cards that wait for a recovery action, except lost cards and cards whose PCI slot is in
-    ``explained``.
-    """
     asked, lost = recoveries(ctx), lost_gpus(ctx)
     for event in _changes_of_recovery(ctx):
         waits = event.bus in asked and asked[event.bus][0] is not Recovery.NONE
@@ -104,9 +99,6 @@ def _asked_alone(ctx: AuditContext, explained: Container[str]) -> Iterator[GpuEv
 
 
 def _join(source: list[GpuEvent], into: list[GpuEvent]) -> None:
-    """Move minor Xids from ``source`` to ``into`` if a fatal Xid of the same card in ``into``, at about the same time,
-    explains them.
-    """
     fatal = tuple(into)
     for event in tuple(source):
         noted = event.number == CLEANED_UP or meaning_of(event.number).action is Action.IGNORE
@@ -121,8 +113,8 @@ def _near(event: GpuEvent, other: GpuEvent) -> bool:
 
 
 def xid_line(ctx: AuditContext, event: GpuEvent) -> str:
-    """Return the Xid ``event`` as a line of evidence: number, card, count, last time, meaning, NVIDIA's action, and the
-    log line's text.
+    """Return ``event`` as a line of evidence: number, card, count, last time, meaning, NVIDIA's action, and log
+    text.
     """
     xid = meaning_of(event.number)
     often = "once" if event.count == 1 else f"{event.count} times"
@@ -145,9 +137,6 @@ def _standing(ctx: AuditContext) -> Iterator[str]:
 
 
 def _of_firmware(ctx: AuditContext, events: tuple[GpuEvent, ...]) -> list[str]:
-    """Return the last log line about stopped card firmware within ten minutes of one of the Xids ``events``. The line
-    does not name the card.
-    """
     times = [at for at in map(_time, events) if at]
     lines = [line for line in kernel_log(ctx) if _FIRMWARE_STOPPED.search(line.text)]
     return [line.text for line in lines if line.at and any(abs(at - line.at) <= ECHO for at in times)][-1:]
@@ -190,11 +179,10 @@ def _time(event: GpuEvent) -> datetime | None:
 
 
 def by_number(evidence: tuple[str, ...]) -> Iterator[Case]:
-    """Yield a case for each different Xid in ``evidence`` of the rule ``xid-fatal``, with the Xid's treatment in a
-    rebuild of the host.
+    """Yield a case for each Xid in ``evidence`` of the rule ``xid-fatal``, with the treatment in a rebuild of the host.
 
-    If the driver itself requested a recovery action, the action selects between a reboot and a power cycle. A hardware
-    inspection in NVIDIA's catalog takes precedence.
+    A recovery action of the driver selects between a reboot and a power cycle. A hardware inspection in NVIDIA's
+    catalog takes precedence.
     """
     numbers: dict[int, str] = {}
     for match in filter(None, map(_XID_LINE.match, evidence)):
@@ -209,7 +197,7 @@ def by_number(evidence: tuple[str, ...]) -> Iterator[Case]:
         yield Case(f"xid-{number}", f"Xid {number}: {xid.meaning}", treatment)
 
 
-#: NVIDIA's action for an Xid → treatment in a rebuild. For any other action, the treatment is a reboot.
+#: NVIDIA's action for an Xid → treatment in a rebuild; default: a reboot
 TREATMENTS: Mapping[Action, Hardware] = {
     Action.RESTART_BM: Hardware("power cycle", f"NVIDIA's Xid catalog: RESTART_BM; {GPUD}"),
     Action.CHECK_MECHANICALS: Hardware("hand over", "NVIDIA's Xid catalog: CHECK_MECHANICALS", tries=0),
@@ -219,28 +207,21 @@ _ACTIONS = "nvmlDeviceGpuRecoveryAction_t: the driver's own recovery action"
 #: treatment for a recovery action of the driver that a reboot performs
 ASKED = Hardware("power cycle", f"{_ACTIONS}, Xid 154; {GPUD}", gently=True)
 POWER_CYCLE = Hardware("power cycle", f"{_ACTIONS}, SYSTEM_REBOOT")
-#: numbers of Xids that together mean a defective card: uncorrected ECC error and failed row remapping
+#: Xids that together mean a defective card: uncorrected ECC error and failed row remapping
 REPLACE_TOGETHER = frozenset((48, 64))
 TOGETHER = Hardware("hand over", "NVIDIA's Xid catalog: WORKFLOW_XID_48, with 64 the card is replaced", tries=0)
 
 
 def _message(numbers: str) -> str:
-    """Return the pattern of kernel log lines with an Xid whose number matches the pattern ``numbers``."""
     return rf"NVRM: Xid \([^()\n]{{3,40}}(?: \([^()\n]*\))?\): {numbers}\b"
 
 
 def _numbers(concern: Concern, but: Action) -> str:
-    """Return a pattern for the numbers of all Xids with the concern ``concern``, except those with the action
-    ``but``.
-    """
     rows = (number for number in sorted(ROWS) if ROWS[number].concern is concern and ROWS[number].action is not but)
     return f"(?:{'|'.join(map(str, rows))})"
 
 
 def _by_meaning(concern: Concern, further: Mapping[Action, str]) -> Iterator[Variant]:
-    """Yield a variant of a rule, with cause and action, for each meaning and action of Xids of ``concern`` in NVIDIA's
-    catalog. ``further``: text to append to the action.
-    """
     numbers: dict[tuple[str, Action], list[str]] = {}
     for number, xid in sorted(ROWS.items()):
         if xid.concern is concern:
@@ -271,7 +252,7 @@ _NAMES = (
 )
 CATALOG = "NVIDIA's Xid catalog; Azure/azurehpc-health-checks azure_gpu_xid.nhc"
 
-#: pattern of the numbers of fatal Xids, without Xids that a bug in a program causes
+#: pattern of the numbers of fatal Xids, except Xids caused by a bug in a program
 _FATAL = _numbers(Concern.NODE, but=Action.RESTART_APP)
 _NOBODYS = _numbers(Concern.NOBODY, but=Action.RESTART_APP)
 

@@ -9,5 +9,5 @@ from hostwright.standard.roles.driver.failures.messages.modules import DISABLED,
 from hostwright.standard.roles.driver.failures.messages.power import POWER
 from hostwright.standard.roles.driver.failures.messages.running import RUNNING
 
-#: rules in the order of precedence. More precise rules precede less precise rules.
+#: rules in order of precedence, more precise rules first
 MESSAGES = (*PEERMEM, *DISABLED, *INSTALLING, *MODULES, *BUS, *POWER, *RUNNING, *FABRIC_LINKS)

@@ -36,7 +36,7 @@ _NO_TOOL = (
     r"^not there: (?P<program>[^\n]{1,200})",
 )
 
-#: driver branches, oldest first. A distribution replaces packages of an ended branch by packages of a newer branch.
+#: driver branches, oldest first. Distributions replace packages of an ended branch by packages of a newer branch.
 _BRANCHES = ("470", "510", "515", "525", "535", "545", "550", "555", "560", "565", "570", "575", "580", "590", "595")
 _OF_BRANCH = r"nvidia-[a-z]{2,12}(?:-[a-z]{2,12}){0,2}-"
 _ENDED = "|".join(

@@ -26,7 +26,7 @@ PEERMEM = (
     ),
 )
 
-#: rules that precede all other rules, because these messages have the reason of a failure
+#: rules that precede all others, because their messages have the reason of a failure
 DISABLED = (
     FailureRule(
         "module-disabled",

@@ -28,12 +28,12 @@ ETC = "/etc/modprobe.d"
 #: directories in modprobe.d(5)'s order. A file hides files of the same name in later directories.
 DIRECTORIES = (ETC, "/run/modprobe.d", "/usr/local/lib/modprobe.d", "/usr/lib/modprobe.d", "/lib/modprobe.d")
 NEEDED = ("nvidia", "nvidia_uvm")  #: names of the kernel modules that CUDA needs
-#: names of the driver's kernel modules, of which the last two are for displays
+#: kernel modules of the driver; the last two are for displays
 FAMILY = (*NEEDED, "nvidia_modeset", "nvidia_drm")
-#: prefix of a commented-out line. The prefix has no special characters of sed and grep.
+#: prefix of a commented-out line, without special characters of sed and grep
 MARK = "# commented out by Hostwright: "
 
-#: shell function ``unmasked``, which prints rows ``FILE:TEXT`` of files that no file of the same name hides
+#: shell function ``unmasked`` that prints ``FILE:TEXT`` of files that no file of the same name hides
 UNMASKED = sh_file(__file__, "unmasked.sh")
 MODPROBE = Probe(UNMASKED + sh_file(__file__, "modprobe.sh", directories=" ".join(DIRECTORIES)), shared=True)
 _MARKED = Probe(sh("grep -ls %s %s/*.conf; :", f"^{MARK}", ETC), shared=True)
@@ -52,7 +52,7 @@ _FAILS = Pattern(r".*(?:;|&&)\s*(?:(?:/usr)?/bin/)?false\s*")
 
 @dataclass(frozen=True, slots=True)
 class ConfigLine:
-    """A line in ``modprobe.d``: ``alias nvidia off`` has the pattern ``nvidia`` and the value ``off``."""
+    """Line in ``modprobe.d``: ``alias nvidia off`` has the pattern ``nvidia`` and the value ``off``."""
 
     path: str
     number: int
@@ -61,9 +61,7 @@ class ConfigLine:
     value: str
 
     def concerns(self, module: str) -> bool:
-        """Return whether the line applies to the kernel module ``module``. In a blacklist line, the name is not a
-        pattern.
-        """
+        """Return whether the line applies to the module ``module``. In a blacklist line, the name is not a pattern."""
         pattern = as_module(self.pattern)
         return pattern == module if self.keyword == "blacklist" else fnmatchcase(module, pattern)
 
@@ -72,15 +70,15 @@ class ConfigLine:
 
 
 def as_module(name: str) -> str:
-    """Return the module name ``name`` with underscores in place of hyphens, as the kernel spells it."""
+    """Return ``name`` with underscores in place of hyphens, as the kernel spells module names."""
     return name.replace("-", "_")
 
 
 def forbidding(text: str, *, renamed: bool = False) -> tuple[ConfigLine, ...]:
-    """Return the ``modprobe.d`` lines that block the driver's modules. ``text`` is the output of ``MODPROBE``. Only
-    files that block a module in ``NEEDED`` count.
+    """Return the ``modprobe.d`` lines that block the driver's modules. ``text``: output of ``MODPROBE``.
 
-    ``renamed``: the driver is Debian's, whose ``install`` lines load its modules.
+    Only files that block a module in ``NEEDED`` count. ``renamed``: Debian's driver, with ``install`` lines that load
+    modules.
     """
     rows = [ConfigLine(m[1], int(m[2]), m[3], m[4], m[5].strip()) for m in map(_ROW.fullmatch, text.splitlines()) if m]
     # modprobe reads files in the order of the file names
@@ -108,7 +106,6 @@ def excluded(text: str) -> tuple[str, ...]:
 
 
 def _against(module: str, rows: Sequence[ConfigLine], renamed: bool) -> Iterator[ConfigLine]:
-    """Yield the lines among ``rows`` that block ``module``. Of several ``install`` lines, only the first counts."""
     commands = 0
     for row in rows:
         if row.concerns(module):
@@ -129,18 +126,12 @@ def _against(module: str, rows: Sequence[ConfigLine], renamed: bool) -> Iterator
 
 
 def _called(name: str, renamed: bool) -> str:
-    """Return the kernel's name of the module with the file name ``name``: ``nvidia_uvm`` for
-    ``nvidia-current-open-uvm`` if ``renamed``.
-    """
     module = as_module(name)
     found = [name for name in _ON_DISK if renamed and module.startswith(name)]
     return f"nvidia{module.removeprefix(found[0])}" if found else module
 
 
 def _for_another(value: str, module: str, renamed: bool) -> bool:
-    """Return whether ``value``, the command of an ``install`` or ``remove`` line, does not load ``module``: it fails,
-    or loads only other modules.
-    """
     if _FAILS.fullmatch(value):
         return True
     commands = [command.split() for command in value.translate({ord(sign): ";" for sign in "&|"}).split(";")]
@@ -150,7 +141,7 @@ def _for_another(value: str, module: str, renamed: bool) -> bool:
 
 
 def blacklisted_by(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the words of a kernel command line that block a module in ``NEEDED``, such as
+    """Return words of a kernel command line that block a module in ``NEEDED``, such as
     ``modprobe.blacklist=nvidia``.
     """
     pairs = ((word, word.partition("=")) for word in words)
@@ -162,8 +153,8 @@ def blacklisted_by(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def at_this_boot(text: str) -> tuple[str, ...]:
-    """Return the words of the running kernel's command line that block a module in ``NEEDED``. ``text`` is the output
-    of ``MODPROBE``.
+    """Return words of the running kernel's command line that block a module in ``NEEDED``. ``text``: output of
+    ``MODPROBE``.
     """
     return blacklisted_by([match[1] for match in map(_WORD.fullmatch, text.splitlines()) if match])
 
@@ -191,7 +182,7 @@ class ModulesAllowed(Resource):
         return Change("modules at boot", have, "nvidia and nvidia-uvm may be loaded", steps, warnings=_warnings(paths))
 
     def notes(self, facts: Facts) -> tuple[str, ...]:
-        """Return notes about words that block the modules on the kernel's command line or in GRUB's configuration."""
+        """Return notes about words on the kernel's command line, or in GRUB's configuration, that block the modules."""
         text = facts[MODPROBE].text
         return (
             *(f"the kernel's command line has {word}, which blocks the driver's module; remove it from "
