@@ -486,7 +486,8 @@ PACKAGES = (
     ),
     FailureRule(
         "apt-hook-failed",
-        r"Problem executing scripts (?:DPkg|APT|AptCli)::[\w:-]{1,60} '|E: Failure running script ",
+        # the hook that Hostwright itself sets begins with ``exec`` and prints its own error
+        r"Problem executing scripts (?:DPkg|APT|AptCli)::[\w:-]{1,60} '|E: Failure running script (?:[^e]|e[^x])",
         "a program that the host's apt configuration runs at each call failed, and apt stopped: HOOK",
         "Fix the cause, which is in the lines above; grep -r Invoke /etc/apt/apt.conf.d finds the file that sets the "
         "program. Then provision again",

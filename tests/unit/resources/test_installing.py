@@ -16,6 +16,7 @@ from hostwright.common.quoting import sh_file
 from hostwright.resources.packages import packages
 from hostwright.resources.packages.packages import install_script
 from tests.unit.support.aptroot import AptRoot, deb, installed, repository
+from tests.unit.support.known import KNOWN
 from tests.unit.support.shell import program, run
 
 BOOT = Path("/proc/sys/kernel/random/boot_id").read_text("ascii")
@@ -102,6 +103,7 @@ def test_a_guarded_name_stops_before_anything_is_installed(apt: AptRoot, asked: 
     assert done.returncode == 1
     assert b"hostwright: apt would also install: lib\n" in done.stdout
     assert calls(asked)[-1] == "install" and apt.unpacked == []
+    assert KNOWN.explained(done.stderr.decode()) is None  # apt's words about the hook, which only refused
 
 
 def test_a_package_that_was_refused_is_not_noted_as_ours(apt: AptRoot, asked: Path, tmp_path: Path) -> None:

@@ -603,6 +603,11 @@ def test_an_unknown_failure_is_not_classified() -> None:
     assert KNOWN.classify("") is None
 
 
+def test_a_hook_of_apt_that_somebody_set_is_named_by_its_program() -> None:
+    found = KNOWN.explained("E: Failure running script /usr/local/sbin/snapshot --pre\n")
+    assert found is not None and found.rule == "apt-hook-failed" and "/usr/local/sbin/snapshot" in found.cause
+
+
 def test_the_cause_in_make_log_wins_over_the_installers_own_words() -> None:
     output = f"{SAMPLES['dkms-build']}\n--- make.log ---\n{SAMPLES['compiler-too-old']}\n"
     failure = KNOWN.classify(output)
