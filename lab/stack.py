@@ -187,6 +187,32 @@ def write_of_debian(base: Path, distro: Distro) -> None:
     give_to_user(dest)
 
 
+def write_published(base: Path, name: str, role: str, python: str, constraints: Path | None = None) -> Path:
+    """Write the published stack ``name`` beside the lab's stack file ``base``, with stand-ins for driver and toolkit.
+
+    ``role`` is the framework's role. Its only Python is ``python``, with the stack's constraints or ``constraints``.
+    """
+    lab, published = (
+        yaml.safe_load(file.read_text()) for file in (base, CHECKOUT / "inventory/stacks" / f"{name}.yml")
+    )
+    pins = str(constraints) if constraints else _constraints(name, role)[python]
+    values = {
+        "extends": name,
+        "description": f"{name} with the lab's driver and toolkit",
+        "container": lab["container"],
+        "driver": {"module": "proprietary", "fabric_manager": None},
+        role: {
+            "pythons": [python],
+            "constraints": dict.fromkeys(published[role]["constraints"]) | {python: pins},
+        },
+        "artifacts": {"driver": lab["artifacts"][f"driver-{driver.TODAY}"], KEY: lab["artifacts"][KEY]},
+    }
+    dest = base.with_name(f"{base.stem}-{name}.yml")
+    _write(dest, values)
+    give_to_user(dest)
+    return dest
+
+
 def of_today() -> dict[str, str]:
     """Return name → driver version of the Debian stacks with a `.run` driver.
 

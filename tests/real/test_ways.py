@@ -25,7 +25,7 @@ import yaml
 from lab import fleet, images, snapshots
 from lab.config import HostOptions, Lab, Machine
 from lab.records import find_machine, read_snapshots
-from lab.stack import KEY
+from lab.stack import write_published
 from lab.vendor.driver import TODAY, UPGRADE
 from tests.lab import recording
 from tests.lab.audit.bench import SETTLE
@@ -108,21 +108,10 @@ def give(lab: Lab, stack: str = FORMER, roles: Sequence[str] = OF_FORMER) -> Non
 def write(way: Way, stacks: Path) -> None:
     """Write a published stack with what the lab has for the vendor's files."""
     name = way.stack.removeprefix("lab-")
-    lab, published = (yaml.safe_load(file.read_text()) for file in
-                      (stacks / "lab.yml", PROJECT / f"inventory/stacks/{name}.yml"))  # fmt: skip
     pins = (PROJECT / f"inventory/stacks/constraints/{name}-py311.txt").read_text().splitlines(keepends=True)
-    kept = [pin for pin in pins if way.role == "pytorch" or not pin.startswith(LARGE)]
-    (stacks / f"{way.stack}.txt").write_text("".join(kept))
-    constraints = dict.fromkeys(published[way.role]["constraints"]) | {"3.11": f"{way.stack}.txt"}
-    values = {
-        "extends": name,
-        "description": f"{name} with the lab's driver and toolkit",
-        "container": lab["container"],
-        "driver": {"module": "proprietary", "fabric_manager": None},
-        way.role: {"pythons": ["3.11"], "constraints": constraints},
-        "artifacts": {"driver": lab["artifacts"][f"driver-{TODAY}"], KEY: lab["artifacts"][KEY]},
-    }
-    (stacks / f"{way.stack}.yml").write_text(yaml.safe_dump(values))
+    chosen = stacks / f"{way.stack}.txt"
+    chosen.write_text("".join(pin for pin in pins if way.role == "pytorch" or not pin.startswith(LARGE)))
+    write_published(stacks / "lab.yml", name, way.role, "3.11", chosen)
 
 
 @pytest.fixture(scope="module")

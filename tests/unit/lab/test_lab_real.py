@@ -9,11 +9,12 @@ import pytest
 
 from hostwright.standard.roles.cudnn.section import CudnnSection
 from hostwright.standard.roles.driver.section import DriverSection
+from hostwright.standard.roles.pytorch.section import PytorchSection
 from lab import hardware, inventory, stack
 from lab.config import CHECKOUT, HostOptions, Lab
 from lab.hardware import Hardware
 from lab.records import HostRecord
-from lab.vendor import interpreter, real_driver, repackaged
+from lab.vendor import driver, interpreter, real_driver, repackaged
 from lab.vendor.model import Profile, VendorFile, write_manifest
 from tests.unit.lab.test_lab_vendor import TestStack, vendor_file
 from tests.unit.support.stacks import check_stack, load_stack
@@ -43,6 +44,7 @@ class TestStacks:
     @pytest.fixture
     def stacks(self, tmp_path: Path) -> list[Path]:
         more = [vendor_file(f"{name}-470.256.02", name=f"{name}.new") for name in ("driver", "fabric-manager")]
+        more.append(vendor_file(f"driver-{driver.TODAY}", name="driver.today"))
         write_manifest(tmp_path, Profile.SMALL, [*TestStack.FILES, *more, vendor_file(interpreter.ARTIFACT)])
         base = stack.write(tmp_path, tmp_path / "stacks/lab.yml")
         stack.write_real(self.file("driver", "470.256.02", stand_in=True), tmp_path / "real", base)
@@ -67,6 +69,16 @@ class TestStacks:
         assert check_stack(loaded) == []
         assert (loaded.section(CudnnSection).number, loaded.artifact("cudnn").stand_in) == (8600, False)
         assert "tensorflow" not in loaded.roles
+
+    def test_a_published_stack_has_the_labs_driver_and_its_own_wheels(self, stacks: list[Path]) -> None:
+        name = stack.write_published(stacks[0] / "lab.yml", "pytorch-2.14", "pytorch", "3.11").stem
+        loaded, published = load_stack(name, stacks), load_stack("pytorch-2.14", stacks)
+        assert check_stack(loaded) == []
+        assert loaded.versions() == published.versions()
+        assert loaded.artifact("driver").stand_in
+        section, own = loaded.section(PytorchSection), published.section(PytorchSection)
+        assert (section.usable, section.pins("3.11")) == (("3.11",), own.pins("3.11"))
+        assert section.constraints == {"3.11": own.constraints["3.11"]}
 
     def test_stacks_of_today_have_their_driver_from_debians_files_and_say_so(self, stacks: list[Path]) -> None:
         said = "repackaged: the files are 550.163.01's"
