@@ -12,6 +12,7 @@ from benchmarks.cases import (
     offline,
     plan,
     provision,
+    pytorch,
     rebuild,
     startup,
     thousand,
@@ -20,7 +21,8 @@ from benchmarks.cases import (
 from benchmarks.cases.case import Case
 
 CASES: tuple[Case, ...] = (
-    plan, verify, rebuild, latency, thousand, provision, copying, offline, listing, hung, clientfiles, startup, history,
+    plan, verify, rebuild, latency, thousand, provision, pytorch, copying, offline, listing, hung, clientfiles, startup,
+    history,
 )  # fmt: skip
 
 

@@ -66,7 +66,9 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
     sizes = wanted.of(SIZES)
     names = hosts.clones(max(sizes))
     at_hand = places.folder("at-hand")
-    yield Ready(hosts, names, files.lay_out(hosts, names[0], at_hand), channels(hosts, folder), folder, sizes)
+    yield Ready(
+        hosts, names, files.TENSORFLOW.lay_out(hosts, names[0], at_hand), channels(hosts, folder), folder, sizes
+    )
 
 
 def check(ready: Ready) -> str:

@@ -47,7 +47,7 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
     """Start two clones of the lab's provisioned host."""
     hosts, folder = places.hosts(), places.folder(NAME)
     names = hosts.clones(SIZE)
-    variables = files.lay_out(hosts, names[0], places.folder("at-hand"))
+    variables = files.TENSORFLOW.lay_out(hosts, names[0], places.folder("at-hand"))
     yield Ready(hosts, names, tools.of(hosts, names, variables, folder))
 
 

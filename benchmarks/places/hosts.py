@@ -8,11 +8,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import yaml
+
 from benchmarks.measuring.command import PROJECT
 from benchmarks.measuring.machine import own_program
 from benchmarks.places.desk import Desk, set_up
 from hostwright.common.errors import LabError
-from lab import fleet, snapshots
+from lab import fleet, snapshots, stack
 from lab.config import USER, HostOptions, Lab, Machine
 from lab.machine import console
 from lab.records import find_machine, open_lab, read_records, read_snapshots
@@ -20,12 +22,8 @@ from tests.lab.ownlab import kept
 
 NAME = "bench"
 STACK = "lab"
-FIRST = "first"  #: name of the provisioned lab host from which all other hosts are cloned
-SNAPSHOT = "green"
-#: options of lab hosts. The profile ``small`` has placeholders for large libraries, which saves minutes.
-OPTIONS = HostOptions(profile="small")
-#: options of bare lab hosts, with a separate disk. On a shared filesystem, ext4 searches for free inodes for seconds.
-BARE = replace(OPTIONS, disk_bytes=32 << 30)
+#: bytes of a bare lab host's separate disk. On a shared filesystem, ext4 searches for free inodes for seconds.
+BARE_BYTES = 32 << 30
 PROVISION_S = 1200.0
 #: packages that other tools need on a host. Without python3-apt, Ansible would install the package and change the host.
 OF_PEERS = "python3-apt rsync"
@@ -52,6 +50,41 @@ Host *
 
 
 @dataclass(frozen=True, slots=True)
+class Kind:
+    """Kind of lab hosts: their stack, and how the lab installs them."""
+
+    options: HostOptions
+    prefix: str = ""  #: prefix of the names of hosts and of the snapshot
+    published: str = ""  #: name of the published stack that the lab's stack extends; empty: the stack is ``lab``
+    role: str = ""  #: role of that stack's framework, whose wheels the controller sends
+    python: str = ""  #: version of that framework's Python
+
+    @property
+    def stack(self) -> str:
+        """Name of the hosts' stack."""
+        return f"{STACK}-{self.published}" if self.published else STACK
+
+    @property
+    def first(self) -> str:
+        """Name of the provisioned lab host from which all clones are made."""
+        return f"{self.prefix}first"
+
+    @property
+    def snapshot(self) -> str:
+        """Name of the snapshot of a provisioned host."""
+        return f"{self.prefix}green"
+
+    def names(self, what: str, count: int) -> tuple[str, ...]:
+        """Return the names of ``count`` hosts."""
+        return tuple(f"{self.prefix}{what}{number:02}" for number in range(1, count + 1))
+
+
+#: The profile ``small`` has placeholders for large libraries, which saves minutes.
+LAB = Kind(HostOptions(profile="small"))
+TODAY = Kind(HostOptions(profile="small", distro="bookworm"), "today-", "pytorch-2.14", "pytorch", "3.11")
+
+
+@dataclass(frozen=True, slots=True)
 class Hosts:
     """Lab of the benchmark, and access to its hosts."""
 
@@ -70,28 +103,59 @@ class Hosts:
         """Environment variables for every ``hostwright`` command."""
         return {"HOSTWRIGHT_STATE": str(self.state), "HOSTWRIGHT_YES": "1"}
 
-    def clones(self, count: int) -> tuple[str, ...]:
+    def supply(self, kind: Kind = LAB) -> None:
+        """Write this kind's stack and, if missing, create the snapshot of a provisioned host, which takes minutes."""
+        fleet.supply(self.lab, kind.options)
+        if kind.published:
+            stack.write_published(self.lab.stack, kind.published, kind.role, kind.python)
+        if kind.snapshot in read_snapshots(self.lab):
+            return
+        fleet.up(self.lab, [kind.first], options=kind.options)
+        self._describe(kind, [kind.first])
+        self.hostwright("mirror", "--stack", kind.stack)
+        self.hostwright("provision", "--hosts", kind.first)
+        first = find_machine(self.lab, kind.first)
+        console(first, "sh", "-c", f"apt-get -qy install {OF_PEERS} >/dev/null")
+        snapshots.freeze(first, kind.snapshot)
+        self.remove([kind.first])
+
+    def clones(self, count: int, kind: Kind = LAB) -> tuple[str, ...]:
         """Start ``count`` provisioned hosts; return the host names."""
-        names = tuple(f"gpu{number:02}" for number in range(1, count + 1))
-        fleet.up(self.lab, names, snapshot=read_snapshots(self.lab)[SNAPSHOT])
+        names = kind.names("gpu", count)
+        fleet.up(self.lab, names, snapshot=read_snapshots(self.lab)[kind.snapshot])
+        self._describe(kind, names)
         _each(self.machines(names), lambda machine: console(machine, "sh", "-c", SETTLE))
         return names
 
-    def bare(self, count: int) -> tuple[str, ...]:
+    def bare(self, count: int, kind: Kind = LAB) -> tuple[str, ...]:
         """Create ``count`` newly installed hosts; return the host names."""
-        names = tuple(f"bare{number:02}" for number in range(1, count + 1))
+        names = kind.names("bare", count)
         known = read_records(self.lab)
         old = [name for name in names if name in known]
         if old:
             fleet.reset(self.lab, old)
         if len(old) < len(names):
-            fleet.up(self.lab, [name for name in names if name not in known], options=BARE)
+            options = replace(kind.options, disk_bytes=BARE_BYTES)
+            fleet.up(self.lab, [name for name in names if name not in known], options=options)
+        self._describe(kind, names)
         _each(self.machines(names), lambda machine: console(machine, "sh", "-c", SETTLE))
         return names
 
     def remove(self, names: Sequence[str]) -> None:
         """Remove the hosts ``names`` from the lab."""
         fleet.remove(self.lab, [name for name in names if name in read_records(self.lab)])
+        for name in names:
+            self._variables(name).unlink(missing_ok=True)
+
+    def _describe(self, kind: Kind, names: Sequence[str]) -> None:
+        """Write the inventory variables of hosts that do not have the stack ``lab``."""
+        variables = {"stack": kind.stack, f"{kind.role}_wheels_from": "mirror"}
+        for name in names if kind.published else ():
+            self._variables(name).parent.mkdir(exist_ok=True)
+            self._variables(name).write_text(yaml.safe_dump(variables))
+
+    def _variables(self, name: str) -> Path:
+        return self.inventory / "host_vars" / f"{name}.yml"
 
     def machines(self, names: Sequence[str]) -> list[Machine]:
         """Return the lab machines with these names."""
@@ -135,16 +199,9 @@ def make(work: Path) -> Hosts:
     """Create the lab with a snapshot of a provisioned host, and the controller's network namespace."""
     take_down()
     lab = open_lab(NAME)
-    fleet.supply(lab, OPTIONS)
-    frozen = SNAPSHOT in read_snapshots(lab)
-    if not frozen:
-        fleet.up(lab, [FIRST], options=OPTIONS)
+    fleet.prepare(lab, LAB.options)  # installs the programs with which the namespace is made
     hosts = Hosts(lab, set_up(lab), work / "state", work)
-    hosts.hostwright("mirror", "--stack", STACK)
-    if not frozen:
-        hosts.hostwright("provision", "--hosts", FIRST)
-        console(find_machine(lab, FIRST), "sh", "-c", f"apt-get -qy install {OF_PEERS} >/dev/null")
-        snapshots.freeze(find_machine(lab, FIRST), SNAPSHOT)
+    hosts.supply()
     return hosts
 
 

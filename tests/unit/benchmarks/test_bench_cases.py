@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.__main__ import all_s, shown
-from benchmarks.cases import clientfiles, hung, provision
+from benchmarks.cases import clientfiles, hung, provision, pytorch
 from benchmarks.cases.all import CASES
 from benchmarks.cases.case import Case, Cost, Wanted, costed, estimate_s
 from benchmarks.cases.ours import AUDIT, PLAN, all_green, probe_script
@@ -74,16 +74,33 @@ def test_what_others_left_out_is_named() -> None:
         ("tensorflow", "venv /opt/tensorflow-2.9", "a directory"),
     )
     assert provision.remaining(document(), {}) == ""
-    assert provision.remaining(document(*own), provision.OWN_RECORDS) == ""
+    assert provision.remaining(document(*own), provision.SCENARIO.records) == ""
     assert provision.remaining(document(own[0]), {}) == "bare01: driver: NVIDIA driver: files not recorded"
     missing = ("driver", "NVIDIA kernel module", "nvidia-uvm not loaded")
-    assert "nvidia-uvm not loaded" in provision.remaining(document(*own, missing), provision.OWN_RECORDS)
+    assert "nvidia-uvm not loaded" in provision.remaining(document(*own, missing), provision.SCENARIO.records)
     assert provision.remaining(document(errors=["bare01: refuses"]), {}) == "bare01: refuses"
 
 
 def test_what_a_role_without_records_wants_to_change_is_missing() -> None:
     text = document(("base", "packages dkms", "dkms absent"))
-    assert provision.remaining(text, provision.OWN_RECORDS) == "bare01: base: packages dkms: dkms absent"
+    assert provision.remaining(text, provision.SCENARIO.records) == "bare01: base: packages dkms: dkms absent"
+
+
+@pytest.mark.parametrize("scenario", [provision.SCENARIO, pytorch.SCENARIO], ids=lambda scenario: scenario.script)
+def test_only_own_records_may_be_missing(scenario: provision.Scenario) -> None:
+    own = tuple((role, "what it records", have) for role, have in scenario.records.items())
+    assert provision.remaining(document(*own), scenario.records) == ""
+    absent = [(role, "what it installs", "absent") for role in scenario.records]
+    for role, what, have in absent:
+        text = provision.remaining(document(*own, (role, what, have)), scenario.records)
+        assert text == f"bare01: {role}: {what}: absent"
+
+
+def test_hosts_with_pytorch_have_names_and_a_stack_of_their_own() -> None:
+    kinds = [case.SCENARIO.files.kind for case in (provision, pytorch)]
+    assert [kind.stack for kind in kinds] == ["lab", "lab-pytorch-2.14"]
+    assert [kind.names("bare", 2) for kind in kinds] == [("bare01", "bare02"), ("today-bare01", "today-bare02")]
+    assert len({name for kind in kinds for name in (kind.first, kind.snapshot)}) == 4
 
 
 def test_the_fastest_tool_on_four_hosts_is_what_counts() -> None:

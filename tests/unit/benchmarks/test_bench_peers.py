@@ -7,10 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.peers.files import TEXTS
+from benchmarks.cases import pytorch
+from benchmarks.peers.files import PYTORCH, TENSORFLOW
 from benchmarks.peers.results import Result, of_ansible, of_pyinfra, wrong
 from benchmarks.peers.tools import HERE
 from benchmarks.peers.venvs import NAMED, PINS, versions
+from hostwright.standard.roles.base import Base
+from hostwright.standard.roles.container.section import ContainerSection
+from hostwright.standard.roles.driver.states.steps import FLAGS
+from hostwright.standard.roles.pytorch.section import PytorchSection
+from tests.unit.support.stacks import load_stack
 
 RECAP = """\
 TASK [Docker runs] *************************************************************
@@ -79,7 +85,7 @@ def test_every_tool_brings_the_same_texts() -> None:
     sources = [HERE / name for name in ("ansible/site.yml", "pyinfra/deploy.py", "script/provision.sh")]
     for source in sources:
         text = source.read_text()
-        assert [path for path in TEXTS if Path(path).name not in text] == [], source.name
+        assert [path for path in TENSORFLOW.texts if Path(path).name not in text] == [], source.name
 
 
 def test_every_tool_installs_the_same_versions() -> None:
@@ -90,6 +96,18 @@ def test_every_tool_installs_the_same_versions() -> None:
 
     assert len(words("ansible/site.yml")) == 8
     assert words("ansible/site.yml") == words("pyinfra/deploy.py") == words("script/provision.sh")
+
+
+def test_the_script_for_pytorch_brings_the_texts_and_versions_of_its_stack() -> None:
+    text = (HERE / "script" / pytorch.SCENARIO.script).read_text()
+    assert [path for path in PYTORCH.texts if Path(path).name not in text] == []
+    stack = load_stack(PYTORCH.kind.published)
+    section, toolkit = stack.section(PytorchSection), stack.section(ContainerSection).toolkit
+    assert stack.artifact("driver").file in text
+    assert f"venv={section.home()}\n" in text and f" {section.requirement} " in text
+    assert f"'%s={toolkit.version} '" in text and f"toolkit='{' '.join(toolkit.packages)}'" in text
+    assert [flag for flag in FLAGS if flag not in text.replace("\\\n", " ")] == []
+    assert f" {' '.join(Base().packages)} " in text
 
 
 def test_host_keys_are_checked() -> None:
