@@ -246,8 +246,8 @@ class Fleet(Roster):
     def ways_back(self, targets: Targets, to: str = "") -> Results[WayBack]:
         """Find the release to which ``rollback`` can return each host. Changes nothing.
 
-        By default, it is the last verified release that differs from the inventory's stack. ``to`` names another
-        release by stack, or by the beginning of its date or digest.
+        The default is the last verified release that differs from the inventory's stack. ``to`` names another release
+        by stack, or by the beginning of its date or digest.
         """
         from hostwright.apply.rollout.rollback import ways_back
 
@@ -289,7 +289,9 @@ class Fleet(Roster):
         return apply_goal(run, goal, ask=ask)
 
     def verify(self, targets: Targets, *, password: Secret | None = None, view: View = NO_VIEW) -> RunResults[Verdict]:
-        """Check that hosts match their stacks and that each layer works. Changes nothing. Recorded as a run."""
+        """Check that hosts match their stacks and that each layer works. Changes nothing. The journal records the
+        check.
+        """
         from hostwright.verify.hosts import verify
 
         return verify(self._run("verify", targets, password=password, view=view))
@@ -323,8 +325,8 @@ class Fleet(Roster):
         password: Secret | None = None,
         view: View = NO_VIEW,
     ) -> Proved:
-        """Run the proofs (measurements) of each host's layers, and store the results. Changes nothing. Recorded as a
-        run.
+        """Run the proofs (measurements) of each host's layers, and store the results. Changes nothing. The journal
+        records the proofs.
 
         A host is judged by its own measurements, against its baseline, and against hosts with the same device.
         """
@@ -381,8 +383,8 @@ class Fleet(Roster):
     ) -> Rebuilt:
         """Rebuild hosts from any state, each with the least invasive method that works.
 
-        Before any host is changed, ``decided`` receives all decisions, and ``ask`` asks for consent to everything
-        beyond repair. Raises ``InputError`` if a new operating system may be needed without ``ask`` and without
+        Before any host is changed, ``decided`` receives all decisions, and ``ask`` asks for consent to every method
+        except repair. Raises ``InputError`` if a new operating system may be needed without ``ask`` and without
         ``request.yes``. With ``request.prove``, a host returns to service only after it has passed the proofs of that
         level.
         """
@@ -420,7 +422,8 @@ class Fleet(Roster):
     ) -> Adoption:
         """Write a stack file for each group of equal hosts that Hostwright did not provision. Changes no host.
 
-        ``name`` is the name of a single new stack, by default derived. ``replace`` allows overwriting an existing file.
+        ``name`` is the name of a single new stack; by default, a name is chosen. ``replace`` allows overwriting an
+        existing file.
         """
         from hostwright.audit.adopting import adopt
 
@@ -448,7 +451,7 @@ class Fleet(Roster):
 
         Files are taken from ``source`` if available there, else from their URLs. The files are also copied to the
         directory ``to``, for a machine without a network. Wheels are fetched for the Python versions ``pythons``, and
-        packages of distributions as ``search`` defines; both default to each host's last audit. Raises
+        packages of distributions as ``search`` defines; both default to the values in each host's last audit. Raises
         ``ArtifactError`` with all failures, after the other files have been fetched.
         """
         from hostwright.audit.history import FactStore
@@ -483,7 +486,7 @@ class Fleet(Roster):
     ) -> RunResults[CommandResult]:
         """Run one command on hosts as the login user, who cannot become root, or as root if ``command.root`` is set.
 
-        Recorded as a run. Ctrl-C ends the command on every host.
+        The command is recorded in the journal. Ctrl-C ends the command on every host.
         """
         from hostwright.apply.commands.running import run_on_hosts
 

@@ -13,7 +13,7 @@ from hostwright.plan.model import Facts, Plan, RoleResult
 @dataclass(frozen=True, slots=True)
 class EventOrigin:
     """The worker that recorded an event in another process. The event has the number ``number`` in ``attempt``, the
-    worker's attempt at the host.
+    worker's attempt to work on the host.
     """
 
     worker: str
@@ -72,7 +72,7 @@ class Delivering(Event):
 
     ``source`` is ``peer NAME`` (another host), ``controller`` (this machine, by HTTP), ``ssh`` (this machine, over the
     connection) or ``vendor``. At the end of the transfer, ``sent`` has the bytes from each source, and ``seconds`` the
-    duration with all waits.
+    duration including all waits.
     """
 
     role: str
@@ -96,7 +96,7 @@ class RoleStarted(Event):
 @dataclass(frozen=True, slots=True)
 class Attached(Event):
     """The run waits for a job of an earlier run on the host. ``run`` is the ID of the earlier run; ``operator`` is the
-    user who started it.
+    user who started that run.
     """
 
     role: str

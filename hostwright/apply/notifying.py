@@ -1,8 +1,8 @@
 """The ``--notify`` command: runs at the first failure and at the end of a run, with JSON on its standard input.
 
 No data of the run is inserted into the command line. Output of hosts appears only in the JSON, with secrets masked and
-control characters removed. The command runs in parallel to the run for at most ``TIMEOUT_S``. Its failure is only a
-warning.
+control characters removed. The command runs in parallel to the run for at most ``TIMEOUT_S``. A failure of the command
+is only a warning.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class View:
         return nullcontext(_discard)
 
     def warn(self, sentence: str) -> None:
-        """Show ``sentence``, a message that belongs to no event, such as that a journal cannot be written."""
+        """Show ``sentence``, a message that belongs to no event, for example that the journal cannot be written."""
 
     @contextmanager
     def shown(self, targets: Sequence[TargetHost], run: str = "") -> Iterator[Emit]:
@@ -207,11 +207,11 @@ class Run:
     def begun(
         self, left: str, leads_on: str = "", own: Mapping[str, object] = NO_OPTIONS, *, shown: bool = True
     ) -> Iterator[Self]:
-        """Record the run, and show it in its view, from its start to its end.
+        """Record the run, and show the run in its view, until the end of the block.
 
         ``left`` is the message for Ctrl-C (``on_interrupt``). If the run is recorded, ``leads_on`` continues this
-        message; ``{run}`` in it is the run's ID. Without ``shown``, events are shown only within ``shown()``. ``own``
-        are options to record in addition to the request.
+        message; ``{run}`` in ``leads_on`` is the run's ID. Without ``shown``, events are shown only within ``shown()``.
+        ``own`` are options to record in addition to the request.
 
         A journal that cannot be written only causes a warning, so that a full disk does not block repairs of hosts.
         """

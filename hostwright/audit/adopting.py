@@ -145,7 +145,6 @@ def _made(roster: Roster, members: Sequence[_Read], name: str) -> AdoptedStack:
 
 
 def _loaded(roster: Roster, name: str, text: str, host: str) -> Stack:
-    """Validate ``text``, the content of a new stack file. Raises ``HostError`` if it is invalid."""
     with tempfile.TemporaryDirectory(prefix="hostwright-adopt-") as folder:
         (Path(folder) / f"{name}.yml").write_text(text, "utf-8")
         try:

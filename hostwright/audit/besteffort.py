@@ -13,7 +13,7 @@ T = TypeVar("T")
 class BestEffort:
     """Runs functions that may fail, and calls ``warn`` for the first failure only.
 
-    ``what`` names the data that the functions use. ``goes_on`` is a sentence about the work that continues:
+    ``what`` names the data that the functions use. ``goes_on`` is a sentence about the work that continues. Example:
     ``BestEffort(warn, "the history of audits", "The audit continues")``.
     """
 
@@ -22,7 +22,7 @@ class BestEffort:
         self._warned = False
 
     def __call__(self, work: Callable[[], T]) -> T | None:
-        """Return the result of ``work``, or ``None`` if it raised ``HostwrightError`` or ``OSError``."""
+        """Return the result of ``work``, or ``None`` if ``work`` raised ``HostwrightError`` or ``OSError``."""
         try:
             return work()
         except (HostwrightError, OSError) as error:

@@ -21,7 +21,7 @@ SCHEMA = 1
 GPU_LAYER = "gpu"
 #: layers that are compared between hosts with different stacks
 MACHINE_LAYERS = frozenset({"base", GPU_LAYER})
-#: names of the check for unreadable GPUs, with a driver and without a driver
+#: names of the check that reports unreadable GPUs: on a host with a GPU driver, and on a host without one
 CARDS, DRIVER_OF_CARDS = "cards", "driver of cards"
 
 #: status of a host in an audit. Since the last good run, the host changed (``drift``), the desired state changed
@@ -70,7 +70,7 @@ class Deviation:
 
 @dataclass(frozen=True, slots=True)
 class NotChecked:
-    """A check that could not be made, and the reason. This does not count as a fault of the host."""
+    """A check that could not be made, and the reason. Such a check does not count as a fault of the host."""
 
     layer: str
     check: str
@@ -87,7 +87,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseRecord:
-    """The main fields of a host's release record, which the last provisioning wrote on the host.
+    """The main fields of the release record that the last provisioning wrote on the host.
 
     ``at`` is UTC, ISO 8601.
     """

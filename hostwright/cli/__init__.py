@@ -2,5 +2,5 @@
 
 import sys
 
-#: Invoke sets ``dont_write_bytecode``. Bytecode files save a third of the start time.
+#: Invoke forbids bytecode files, although these files save a third of the start time.
 sys.dont_write_bytecode = bool(sys.flags.dont_write_bytecode)

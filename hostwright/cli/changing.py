@@ -51,7 +51,7 @@ def change(
     from hostwright.cli.timeline import drawn
     from hostwright.cli.views.progress import run_view
 
-    read_limits(request, len(targets))  # an operator should see mistakes before typing a password
+    read_limits(request, len(targets))  # mistakes are reported before the operator types a password
     password = ask_password(request)
     if ask := who_is_asked(request):
         note(f"planning for {count(len(targets), 'host')} before asking for confirmation")
@@ -83,8 +83,8 @@ def show_plan(
 ) -> int:
     """Probe the hosts of ``targets``, and print the changes that lead to ``goal``. Return the exit status.
 
-    ``out`` is the file in which the plans are saved; if it is empty, they are not saved. ``brief`` omits the details of
-    each layer. ``then`` is the command that applies the plans, printed at the end.
+    ``out`` is the file in which the plans are saved; without ``out``, no file is written. ``brief`` omits the details
+    of each layer. ``then`` is the command that applies the plans, printed at the end.
     """
     if out:
         from hostwright.apply.journal.redaction import Redactor, secrets_in

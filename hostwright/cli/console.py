@@ -1,4 +1,4 @@
-"""Console for all printed text. In a terminal, it indents the continuation of long lines; elsewhere it never wraps.
+"""Console for all printed text. In a terminal, it indents continued lines; elsewhere it never wraps lines.
 
 It also adds the options of this call to recommended commands. ``printable`` removes control characters and direction
 marks first, because a hostile host could send them.
@@ -28,7 +28,7 @@ _GAP = "  "
 #: character that replaces each unbreakable character while a text is wrapped
 _LETTER = "x"
 _MOST_PER_COLUMN = 4  #: maximum number of characters per terminal column. Combining marks take no column.
-#: brown in place of yellow, which is unreadable on a light background. The contrast is 4.7 with white, 4.5 with black.
+#: brown, because yellow is unreadable on a light background. Brown has a contrast of 4.7 with white, 4.5 with black.
 THEME = Theme({"yellow": "color(130)", "bold yellow": "bold color(130)"})
 OUTPUT = "│"  #: prefix of each output line of a remote program
 
@@ -192,7 +192,7 @@ class Adviser(Console):
 
     def __init__(self, *, stderr: bool):
         super().__init__(stderr=stderr, highlight=False, theme=THEME)
-        self._call = copy_context()  # threads of hosts print too, and do not inherit this context
+        self._call = copy_context()  # the threads that work on hosts print too, and do not inherit this context
         self._bounded = on_terminal(self)
         if not self._bounded:
             self.width = UNBOUNDED

@@ -32,8 +32,8 @@ PRINTING = "stopped while the results were printed"
 
 
 def run(verb: Callable[[], int]) -> int:
-    """Run ``verb``, print its error if it raises one, and return the exit status."""
-    # `invoke` has not prepared the streams before this line, and a repetition is harmless
+    """Run ``verb``, print the error if ``verb`` raises one, and return the exit status."""
+    # `invoke` does not prepare the streams before this call; a second preparation is harmless
     streams.prepare()
     collect_seldom()
     errors = console.make_console(stderr=True)
@@ -52,7 +52,7 @@ def run(verb: Callable[[], int]) -> int:
             if isinstance(stop, Interrupted) and stop.ended is not None:
                 show_errors(stop.results.errors)
             if errors.is_terminal:
-                errors.print()  # the cursor may be behind the terminal's ^C, or behind a question
+                errors.print()  # the message needs a new line, because the cursor may be behind `^C` or a question
             errors.print(Text(message_of(stop) or NOTHING_CHANGED))
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - no operator reads a traceback

@@ -52,8 +52,8 @@ def roles_here() -> tuple[Role, ...]:
 
 
 def refuse_strangers(fleet: Fleet) -> None:
-    """With ``--strict``, raise ``InputErrors`` for every mistake in the inventory. Use it in verbs that do not select
-    hosts.
+    """With ``--strict``, raise ``InputErrors`` for every mistake in the inventory. Call this in verbs that do not
+    select hosts.
     """
     if fleet.request.strict and fleet.inventory.hosts:
         fleet.targets("all")
@@ -155,7 +155,7 @@ def ask_password(request: Request) -> Secret | None:
 
 
 def hosts_at_once(request: Request) -> int:
-    """Return the number of hosts that ``--at-once`` sets; 0 if unset. Raises ``InputError`` for any other value."""
+    """Return the number of hosts that ``--at-once`` sets; 0 if unset. Raises ``InputError`` for an invalid value."""
     text = request.at_once
     if not text:
         return 0

@@ -11,8 +11,7 @@ from hostwright.common.userpaths import place_for
 
 
 def written_stem(out: str) -> Path | None:
-    """Return the common path prefix of the output files. ``None`` means that ``out`` is empty, so that constraints are
-    printed.
+    """Return the common path prefix of the output files. ``None`` if ``out`` is empty; constraints are then printed.
 
     Raises ``InputError`` if the directory does not exist.
     """

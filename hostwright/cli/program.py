@@ -150,7 +150,7 @@ class Hostwright(Program):
         print("\n".join(helping.columns([(name, text or "") for name, text in tuples])), end="\n\n")
 
     def candidates(self, words: Sequence[str]) -> list[str]:
-        """Return the completions of the last of ``words``, which follow ``hostwright``."""
+        """Return the completions of the last of ``words``, the words after ``hostwright``."""
         return copy_context().run(self._candidates, words)
 
     def _candidates(self, words: Sequence[str]) -> list[str]:

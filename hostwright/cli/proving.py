@@ -29,7 +29,7 @@ def verify_and_prove(fleet: Fleet, targets: Targets, request: Request, level: Le
     from hostwright.prove.reports.table import show_proofs
 
     options = ProveOptions(level)
-    check_names(targets, options)  # an operator should learn of a misspelt proof before a slow connection
+    check_names(targets, options)  # a misspelt proof is reported before any slow connection
     password, view = ask_password(request), run_view(request)
     began_s, verified_s = time.monotonic(), 0.0
 

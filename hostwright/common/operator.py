@@ -29,8 +29,8 @@ def operator() -> str:
 def machine_id() -> str:
     """Return a unique identifier of this machine that survives reboots.
 
-    It is a keyed hash of the machine id, which itself must not be disclosed (machine-id(5)). If there is no machine id,
-    the host name is used instead.
+    The identifier is a keyed hash, because the machine id itself must not be disclosed (machine-id(5)). If there is no
+    machine id, the host name is used instead.
     """
     try:
         known = _MACHINE_ID.read_text("ascii").strip()
@@ -76,7 +76,7 @@ def _start_by_ps(pid: int) -> str:
 def pid_alive(pid: int, started: str) -> bool:
     """Return whether the process ``pid`` is alive and started at ``started``, a result of ``process_start``.
 
-    If the system reports no start times, any process with this id counts as alive, which is the safer mistake.
+    If the system reports no start times, any process with this id counts as alive, because this is the safer mistake.
     """
     if process_start(os.getpid()):
         return bool(started) and process_start(pid) == started

@@ -15,7 +15,7 @@ from hostwright.common.errors import InputError
 STATE_VARIABLE = "HOSTWRIGHT_STATE"
 SITE_FILE = "hostwright.toml"
 JOURNAL, FACTS = "journal.jsonl", "facts"
-#: words in the names of facts files for the first and for the latest probing
+#: words in the names of fact files: for the first probe of a host, and for the latest
 BEFORE, AFTER = "before", "after"
 PRIVATE_DIR, PRIVATE_FILE = 0o700, 0o600
 #: modes of directories and files that a group shares (setgid bit)
@@ -57,7 +57,7 @@ ANOTHER_FILE = "name another file"
 
 
 def state_root() -> Path:
-    """Return the directory of all of Hostwright's records on this machine. It may not exist yet."""
+    """Return the directory of all of Hostwright's records on this machine. The directory may not exist yet."""
     named = os.environ.get(STATE_VARIABLE, "")
     if named:
         return Path(named).absolute()

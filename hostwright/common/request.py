@@ -1,8 +1,8 @@
 """The options of one call of a Hostwright verb.
 
-The journal of a run stores these options as a request, and ``--resume`` changes a stored request. Each field declares
-name, type, default and help text once, for Invoke's options, the reference page, ``hostwright.toml`` and shell
-completion.
+The journal of a run stores these options as a request, and ``--resume`` changes a stored request. Each field of
+``Request`` declares name, type, default and help text once, for Invoke's options, the reference page,
+``hostwright.toml`` and shell completion.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Option:
     recorded: bool = False
     #: whether commands that messages recommend must repeat the option
     repeated: bool = False
-    optional_value: bool = False  #: whether the option may be given without a value, which is then ``True``
+    optional_value: bool = False  #: whether the option may be given without a value; the value is then ``True``
     choices: tuple[str, ...] = ()  #: valid values of the option; empty if any value is valid
 
     @property

@@ -1,4 +1,4 @@
-"""Formats text for people: output from hosts, docstrings as Markdown, numbers with units or nouns."""
+"""Formats text for output: output from hosts, docstrings as Markdown, numbers with units or nouns."""
 
 from __future__ import annotations
 

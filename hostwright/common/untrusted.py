@@ -97,7 +97,7 @@ class Match(Protocol):
 
 
 class Pattern:
-    """A regular expression for untrusted text. Its engine (RE2) needs time linear in the length of the text.
+    """A regular expression for untrusted text. The engine (RE2) needs time linear in the length of the text.
 
     RE2 has no look-around and no back-references, and repeats a part at most 1,000 times. ``\\d``, ``\\s``, ``\\w`` and
     ``\\b`` match only ASCII. Flags are at the beginning of the pattern, as in ``(?im)``.

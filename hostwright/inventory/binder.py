@@ -27,10 +27,10 @@ from hostwright.inventory.binding import (
 )
 from hostwright.inventory.model import COMMAND_LINE, HOST_LEVEL, Host, Value, VariableLayer
 
-_OURS_ALIKE = 0.7  #: minimum similarity to a known variable, without ``hostwright_``, that counts as a misspelling
-#: minimum similarity to ``stack`` or ``artifacts`` that counts as a misspelling ("stak", but not "slack")
+_OURS_ALIKE = 0.7  #: minimum similarity for reporting a name as a misspelt variable of Hostwright
+#: minimum similarity for reporting a name as a misspelt ``stack`` or ``artifacts`` ("stak", but not "slack")
 _SHARED_ALIKE = 0.85
-_ALIKE = 0.9  #: minimum similarity to a role's variable that counts as a misspelling
+_ALIKE = 0.9  #: minimum similarity for reporting a name as a misspelt variable of a role
 
 
 Judge = Callable[[str, Value], str | None]
@@ -158,7 +158,7 @@ class Binder:
                 ours = Same(value) if value.level != HOST_LEVEL else exact(value.value)
                 parts += [number, name, value.level, ours]
                 if name.endswith(SUFFIX) or _names_command(value.value):
-                    parts.append(host.name)  # The command may print another secret for each host.
+                    parts.append(host.name)  # A command may print a different secret for each host.
         return tuple(parts)
 
     def _written(self, layer: VariableLayer) -> Mapping[str, Written]:

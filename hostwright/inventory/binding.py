@@ -1,7 +1,7 @@
 """Converts variables in an inventory to the typed variables of a role.
 
 The variables of the role ``chrony`` can be written as a mapping (``chrony: {pool: …}``) or flat (``chrony_pool: …``).
-They are merged field by field over the layers of a host (groups, host, command line), so that a host may change a
+Both forms are merged field by field over the layers of a host (groups, host, command line), so that a host may change a
 single field.
 
 An inventory may contain variables of other tools. A role therefore reads only the mapping under its name, and the flat
@@ -47,7 +47,7 @@ SHARED = (
     "stack",
     "artifacts",
 )  #: names of Hostwright's variables without a prefix
-_SLIP = 0.8  #: minimum similarity between a mapping's key and a role's variable to attribute the mapping
+_SLIP = 0.8  #: minimum similarity of a mapping's key to a role's variable for attributing the mapping to the role
 
 
 def bind(cls: type[T], role: str, host: Host) -> T:
@@ -96,8 +96,8 @@ def own_variables(host: Host, roles: Mapping[str, type]) -> dict[str, Value]:
 
 
 def is_mapping_of(valid: Iterable[str], mapping: Mapping[str, Any]) -> bool:
-    """Return whether ``mapping``, found under a role's name, belongs to the role: a key is or resembles a ``valid``
-    name.
+    """Return whether ``mapping``, found under a role's name, belongs to the role: one of its keys is or resembles a
+    ``valid`` name.
     """
     names = list(valid)
     return not mapping or any(key in names or nearest(key, names, _SLIP) for key in mapping)

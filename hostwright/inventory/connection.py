@@ -30,7 +30,7 @@ _IGNORED = {
     "passwordauthentication", "preferredauthentications", "pubkeyauthentication", "requesttty", "serveralivecountmax",
     "serveraliveinterval", "tcpkeepalive", "updatehostkeys", "visualhostkey",
 }  # fmt: skip
-#: names in ssh_config, by lowercase name, of options of which only the default is accepted
+#: lowercase name → name in ssh_config, for options of which only the default value is accepted
 _IN_SSH_CONFIG = {"checkhostip": "CheckHostIP", "hashknownhosts": "HashKnownHosts"}
 #: value of ``host_keys`` for each value of ssh's StrictHostKeyChecking
 _CHECKING: Mapping[str, str] = {
@@ -284,7 +284,7 @@ def _command(value: Any) -> str:
     text = value.reveal() if isinstance(value, Secret) else value
     if not isinstance(text, str) or not text.strip() or "\0" in text:
         raise _Bad(f"found {describe(value)}, expected a command for /bin/sh that prints the password")
-    # A host's name may come from a cloud's API, and must not be evaluated.
+    # A host's name may come from a cloud's API, and must not be evaluated as a template.
     if "{{" in text or "{%" in text:
         raise _Bad(
             'the command contains a template, which is not rendered here; use "$HOSTWRIGHT_HOST" for the host\'s name'
@@ -349,7 +349,7 @@ _OF_VALUE: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "hostwright_connect_timeout": ("connect_timeout", _seconds),
     "hostwright_known_hosts": ("known_hosts", _text),
 }
-#: field of ``Host`` and reading function for each variable. The last variable of a field wins.
+#: field of ``Host`` and reading function for each variable. If several variables set a field, the last one is used.
 _READERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     name: reader
     for base, (field, read) in _OF_VALUE.items()

@@ -30,8 +30,8 @@ def load(
 
     ``extra`` are the variables on the command line, which override all others. Each source is a file, a directory, or a
     list of hosts with a comma (``gpu01,gpu02,``). In a directory, Hostwright reads the same files as Ansible, in
-    alphabetical order. A file that cannot be read is an ``InputError`` if it is the only one, else a note. A mistake in
-    ``host_vars/`` or ``group_vars/`` affects only the hosts of that file.
+    alphabetical order. A file that cannot be read is an ``InputError`` if no other file exists, else a note. A mistake
+    in ``host_vars/`` or ``group_vars/`` affects only the hosts of that file.
 
     ``tell`` receives messages while a slow inventory program runs. ``root`` is the directory with the ``ansible.cfg``
     that defines ignored files; by default, the directory of the inventory.
@@ -121,8 +121,8 @@ def _through_ansible(
 
 
 def _settle(draft: Draft, failed: list[InputError], *, only: bool) -> None:
-    """Report the files that could not be read, as Ansible does. They are errors if no other file has hosts, else notes.
-    ``only`` means that no other file exists.
+    """Report the files that could not be read, as Ansible does. These files are errors if no other file has hosts, else
+    notes. ``only`` means that no other file exists.
     """
     undefined = [
         InputError(f"unknown group {name!r}; {suggestion(name, draft.defined)}", origin.exact)

@@ -1,8 +1,8 @@
 """Merges a draft into an inventory: finds the groups of each host, and merges their variables by precedence.
 
-The order is that of Ansible, from weakest to strongest: group variables in the inventory's own files,
+The order is the same as in Ansible, from weakest to strongest: group variables in the inventory's own files,
 ``group_vars/all``, other files in ``group_vars/``, host variables in the inventory's own files, ``host_vars/``, the
-command line. Among groups, those farther from ``all`` win; if the distance is equal, ``ansible_group_priority``
+command line. Among groups, the group farther from ``all`` wins; if the distance is equal, ``ansible_group_priority``
 decides, then the alphabet. Within one group or host, the last definition wins.
 """
 
@@ -68,7 +68,9 @@ def merge(draft: Draft, extra: Mapping[str, str]) -> Inventory:
 
 
 def _conceal_declared(draft: Draft) -> Set[str]:
-    """Wrap the values of all variables that any ``hostwright_secrets`` lists in ``Secret``; return the names."""
+    """Wrap the values of all variables that any ``hostwright_secrets`` lists in ``Secret``; return the variables'
+    names.
+    """
     places = [place for group in draft.groups.values() for place in (group.layers, group.files)]
     places += draft.hosts.values()
     declared: set[str] = set()

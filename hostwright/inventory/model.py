@@ -38,7 +38,7 @@ class Value:
 class VariableLayer:
     """The variables that one source, such as a file, sets for a group or host.
 
-    A host has several layers, of which later ones override earlier ones.
+    A host has several layers; later layers override earlier layers.
     """
 
     level: str
@@ -100,14 +100,14 @@ class Host:
         return default if value is None else value.value
 
     def explain_variable(self, name: str) -> tuple[Definition, ...]:
-        """Return every definition of the variable ``name``, which belongs to no role, weakest first."""
+        """Return every definition of the variable ``name``, weakest first. The variable must belong to no role."""
         values = [layer.values[name] for layer in self.layers if name in layer.values]
         return tuple(Definition(value.value, value.origin, value.level, value is values[-1]) for value in values)
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group: hosts of the group and its children, names of the children, and distance from ``all``."""
+    """A group: hosts of the group and of its children, names of the children, and distance from ``all``."""
 
     name: str
     hosts: tuple[str, ...]

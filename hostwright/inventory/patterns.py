@@ -70,8 +70,8 @@ def select(
 
 
 def _refuse_one_machine_twice(hosts: Iterable[Host]) -> None:
-    """Raise ``InputError`` if several of ``hosts`` are this machine, because changes to one would overwrite those to
-    another.
+    """Raise ``InputError`` if several of ``hosts`` are this machine, because changes to one of them would overwrite
+    changes to another.
     """
     local = [host.name for host in hosts if host.local]
     if len(local) > 1:
@@ -121,7 +121,7 @@ def headed(names: Iterable[str]) -> tuple[str, str]:
 
 
 def named_by(inventory: Inventory, pattern: str) -> set[str]:
-    """Return the hosts that ``pattern`` names, without hosts that are selected by group, set or wildcard."""
+    """Return the hosts that ``pattern`` names, but not hosts that a group, set or wildcard selects."""
     plain = [term for term in terms(pattern, inventory.hosts.keys() | inventory.groups.keys()) if term[0] not in "!&@~"]
     plain = [term for term in plain if not set("*?") & set(term) and term.partition("[")[0] not in inventory.groups]
     return {host for term in plain for host in _matches(inventory, term, {})}

@@ -44,7 +44,7 @@ def _environment() -> Environment:
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     class _Bounded(ImmutableSandboxedEnvironment):
-        """A sandbox that limits the size of each product in a template, and forbids powers."""
+        """A sandbox that limits the result of each multiplication in a template, and forbids the power operator."""
 
         intercepted_binops = frozenset(["*", "**"])
 

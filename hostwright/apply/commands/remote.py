@@ -45,7 +45,7 @@ class RemoteCommand:
 
     @property
     def argv(self) -> tuple[str, ...]:
-        """The program that runs the command, and its arguments."""
+        """The program that runs the command, followed by the arguments of that program."""
         return self.words if len(self.words) > 1 else ("/bin/sh", "-c", *self.words)
 
     @property
@@ -98,8 +98,8 @@ def run_command(shell: RootShell, command: RemoteCommand, lifeline: Lifeline, ca
 
     For a command with ``root``, first call ``shell.run``, which checks that sudo works.
 
-    Raises ``Refused`` if a command without ``root`` could become root, and ``Unreachable`` if the host does not report
-    the end of the command.
+    Raises ``Refused`` if a command without ``root`` could gain root rights. Raises ``Unreachable`` if the host does not
+    report the end of the command.
     """
     nonce = new_nonce()
     script = sh_file(

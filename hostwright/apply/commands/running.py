@@ -28,14 +28,15 @@ LEADS_ON = f". {Command('runs.show', run='{run}', steps=True)} shows what they p
 MOST_BYTES = 1 << 20  #: maximum number of bytes of a command's output from one host (our choice)
 ALL_BYTES = 256 << 20  #: maximum number of bytes of a command's output from all hosts, kept in memory (our choice)
 LEAST_BYTES = 64 << 10  #: minimum number of bytes of output allowed for one host, even with very many hosts
-RECORDED_CHARACTERS = 64 << 10  #: number of last characters of each host's output to record in the journal
+RECORDED_CHARACTERS = 64 << 10  #: number of characters from the end of each host's output that the journal contains
 _STEP = "command"
 
 
 def run_on_hosts(run: Run, command: RemoteCommand) -> RunResults[CommandResult]:
     """Run ``command`` on each host of a run.
 
-    Ctrl-C kills the running commands and starts no others. The exit status is 0 if all commands exited with 0.
+    After Ctrl-C, the running commands are killed, and no others are started. The exit status is 0 if all commands
+    exited with 0.
     """
     limits, connections = read_limits(run.request, len(run.targets)), run.connections
     own = {"command": command.text, "root": command.root, "timeout_s": command.limit_s}
@@ -71,7 +72,6 @@ class _Commands:
         self.stop()
 
     def stop(self) -> None:
-        """Kill the commands on all hosts, and start no further commands."""
         with self._lock:
             self._stopping = True
             for line in self._lines:
@@ -100,7 +100,6 @@ class _Commands:
         return lifeline
 
     def _locked(self, shell: RootShell, target: TargetHost) -> HostLock:
-        """Acquire the host's lock, because the command may change the host. Raises ``Locked`` if the host is locked."""
         force = self._run.request.force
         why_not = "" if force else locks.refusal(probe_locks(shell), datetime.now(UTC))
         if why_not:

@@ -1,4 +1,6 @@
-"""Delivers the files of one plan to a host. One thread checks which files the host has; another delivers the rest."""
+"""Delivers the files of one plan to a host. One thread checks which files the host has; another delivers the missing
+files.
+"""
 
 from __future__ import annotations
 
@@ -181,14 +183,13 @@ class Batch:
                 with guarded(self._host):
                     self._deliver(file)
             except (Stopped, Unreachable):
-                raise  # Either error prevents the delivery of every other file, too.
+                raise  # After a stop or a lost connection, no other file can be delivered.
             except HostwrightError as error:
                 file.settle(error)
             else:
                 file.settle()
 
     def _next(self) -> _File | None:
-        """Wait for the next file to deliver. ``None`` ends the delivery."""
         with self._change:
             self._change.wait_for(lambda: self._queue or not self._looking)
             if not self._queue:

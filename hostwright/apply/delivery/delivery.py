@@ -25,14 +25,16 @@ if TYPE_CHECKING:
     from hostwright.plan.model import Plan
     from hostwright.stack.stack import Artifact, Stack
 
-#: maximum size in bytes of a file searched for expired OpenPGP keys (our estimate). Debian's keyring has 60 kB.
+#: maximum size in bytes of a file to search for expired OpenPGP keys (our estimate). Debian's keyring has 60 kB.
 _KEY_BYTES = 256 * 1024
 
 
 def in_order(plan: Plan, stack: Stack, first: Sequence[str] = ()) -> tuple[WantedFile, ...]:
-    """Return the files of ``plan`` in the order in which its jobs need them. A file for several roles occurs once.
+    """Return the files of ``plan`` in the order in which the plan's jobs need them. A file for several roles occurs
+    once.
 
-    ``first`` has the roles with steps, the most urgent role first. Files below ``SMALL_BYTES`` come before all others.
+    ``first`` has the roles with steps, the most urgent role first. Files below ``SMALL_BYTES`` come before larger
+    files.
     """
     place = {name: number for number, name in enumerate(first)}
     wanted: dict[str, WantedFile] = {}
@@ -120,8 +122,8 @@ class Delivery:
     def close(self) -> bool:
         """End the delivery after the run on the host. Return whether the host's connection must stay open.
 
-        It must stay open while other hosts fetch files from this host. The run's ``Handout`` then closes the connection
-        later.
+        The connection must stay open while other hosts fetch files from this host. The run's ``Handout`` then closes
+        the connection later.
         """
         self._over = True
         self.halt()

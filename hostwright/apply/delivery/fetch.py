@@ -1,6 +1,6 @@
 """Delivers one file to one host: from another host or this machine by HTTP, over SSH, or from its vendor.
 
-If a transfer ends early, the partial file stays on the host, and the next source continues it.
+If a transfer ends early, the partial file stays on the host, and the next source sends the missing part.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hostwright.stack.stack import Artifact
     from hostwright.transport.root.rootshell import RootShell
 
-#: size in bytes below which a file is sent over SSH, which is faster for small files (our choice)
+#: size in bytes below which a file is sent over SSH, because SSH is faster for small files (our choice)
 SMALL_BYTES = 1_000_000
 SERVED_TRIES = 3  #: number of tries to send a file by HTTP from this machine before SSH is used
 WRONG_TRIES = 3  #: maximum number of times to send a file that arrives with a wrong checksum
@@ -67,7 +67,7 @@ class Fetcher:
     def fetch(self, artifact: Artifact, role: str) -> None:
         """Let the host fetch the file ``artifact`` from its vendor.
 
-        Raises ``HostError`` if the host cannot fetch it, and ``Stopped`` after ``stop``.
+        Raises ``HostError`` if the host cannot fetch the file, and ``Stopped`` after ``stop``.
         """
         self.run.emit(events.Note(self.host, f"{role}: the host fetches {artifact.file} from its vendor"))
         failure, began_s = f"{role}: the host cannot fetch {artifact.file}", time.monotonic()
@@ -106,7 +106,7 @@ class Fetcher:
         return self.connection.use(unless_stopped, steady=True)
 
     def check(self, error: Exception | None = None) -> None:
-        """Raise ``Stopped``, with ``error`` as its cause, if ``stop`` was called."""
+        """Raise ``Stopped`` with the cause ``error`` if ``stop`` was called."""
         if self.stopped.is_set():
             raise Stopped(self.host, STOPPED) from error
 

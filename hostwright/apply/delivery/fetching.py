@@ -9,15 +9,15 @@ from hostwright.stack.store.hostcache import CACHE
 
 
 def web_urls(artifact: AnyArtifact) -> list[str]:
-    """Return the URLs of ``artifact`` that use HTTP or HTTPS. Hosts can fetch no others."""
+    """Return the URLs of ``artifact`` that use HTTP or HTTPS. Hosts cannot fetch from other URLs."""
     return [url for url in artifact.urls if url.startswith(("http://", "https://"))]
 
 
 def fetch_script(artifact: AnyArtifact, cache: str = CACHE) -> str:
     """Return a shell program for root that fetches ``artifact`` from the first http(s) URL that works.
 
-    The program exits with 1 if no URL provided a file with the right checksum. Raises ``ArtifactError`` for a file
-    without a checksum or an http(s) URL.
+    The program exits with 1 if no URL provided a file with the right checksum. Raises ``ArtifactError`` for a file that
+    has no checksum or no http(s) URL.
     """
     urls = web_urls(artifact)
     if artifact.sha256 is None or not urls:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from hostwright.transport.root.rootshell import RootShell
 
 _IDLE_S = 40.0  #: time limit in seconds for the next output of the download program, which prints a line every 5 s
-_CAP_BYTES = 1 << 20  #: maximum number of bytes of the download program's output: one line per second for twelve hours
+#: maximum number of bytes of the download program's output, enough for one line per second for 12 h
+_CAP_BYTES = 1 << 20
 _LINE_BYTES = 300
 #: reasons of a failed download for which the receiving host is responsible, not the source
 _OWN_TROUBLE = ("disk", "full", "locked")
@@ -76,12 +77,12 @@ class Pulled:
 
 @cache
 def program() -> str:
-    """Return the text of the Perl program that fetches a file on a host, without its leading comment."""
+    """Return the Perl program that fetches a file on a host, without the leading comment."""
     return perl(Path(__file__).with_name("pull.pl"))
 
 
 def perl(path: Path) -> str:
-    """Return the text of the Perl program in ``path``, without its leading comment."""
+    """Return the Perl program in the file ``path``, without the leading comment."""
     lines = path.read_text("utf-8").splitlines(keepends=True)
     head = next(number for number, line in enumerate(lines) if not line.startswith("#"))
     return "".join(lines[head:])

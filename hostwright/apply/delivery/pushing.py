@@ -1,7 +1,8 @@
 """Sends files of the stack to a host over the SSH connection.
 
-A file gets its final name only after the host has verified its checksum. An interrupted transfer is resumed. Each byte
-is written at its own offset. So a receiver that a lost connection left running can only write the same bytes again.
+A file gets its final name only after the host has verified the checksum. An interrupted transfer is resumed. Each byte
+is written at its own offset. So a receiving program that still runs after a lost connection can only write the same
+bytes again.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _READ_BYTES = 1024 * 1024
 
 Progress = Callable[[int], None]
 
-#: shell code that chooses the program for checksums. missing.sh makes the same choice.
+#: shell code that chooses the program for checksums. The script missing.sh makes the same choice.
 _HASH = "hash=sha256sum; if command -v openssl >/dev/null; then hash='openssl dgst -sha256 -r'; fi"
 
 #: shell program that receives one file. $1 is the directory, $2 the sha256, $3 the file name, $4 the size and $5 the
@@ -49,7 +50,7 @@ _RECEIVE = "; ".join(
 
 
 def push(shell: RootShell, found: Found, *, progress: Progress, cache: str = CACHE) -> None:
-    """Send the host the rest of a file. If the file arrives damaged, send it again from the start.
+    """Send the host the missing part of the file ``found``. If the file arrives damaged, send it again from the start.
 
     ``progress`` receives the number of bytes on the host. Raises ``HostError`` for a write error or a file that arrived
     damaged twice. Raises ``ArtifactError`` for a file that is damaged on this machine, and ``BecomeError`` if the login
@@ -68,8 +69,8 @@ def push(shell: RootShell, found: Found, *, progress: Progress, cache: str = CAC
 
 
 def damaged(host: str, item: StoredFile, how: str) -> ArtifactError | HostError:
-    """Return the error for a file with a wrong checksum on ``host``. It is an ``ArtifactError`` if this machine's file
-    is damaged, too.
+    """Return the error for a file with a wrong checksum on ``host``. The error is an ``ArtifactError`` if this
+    machine's file is damaged, too.
     """
     if sha256_of(item.path) != item.sha256:
         return ArtifactError(f"{item.path} is damaged on this machine; run {Command('mirror')} again")

@@ -69,7 +69,7 @@ class Context:
 @dataclass(frozen=True, slots=True)
 class DrainDecision:
     """The decision whether work on a host may be disturbed: at once, after draining, or not at all. ``refusal`` is the
-    reason if not.
+    reason for "not at all".
     """
 
     drain: bool = False
@@ -182,8 +182,8 @@ def drain(shell: RootShell, hooks: Hooks, context: Context, emit: Emit) -> None:
 def undrain(shell: RootShell, hooks: Hooks, context: Context, emit: Emit) -> None:
     """Run the undrain command, and remove the mark of a drained host.
 
-    Raises ``HostError`` if the mark cannot be removed, and ``StepFailed`` if the command fails. The host then still
-    counts as drained, and the next run undrains it.
+    Raises ``HostError`` if the mark cannot be removed, and ``StepFailed`` if the command fails. After an error, the
+    host still counts as drained, and the next run undrains it.
     """
     emit(Waiting(context.host, "the undrain command"))
     _run(shell, hooks, "undrain", context, "the host stays drained, and the next run tries again")

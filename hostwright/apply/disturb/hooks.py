@@ -22,14 +22,15 @@ from hostwright.transport.root.rootshell import RootShell
 CAP_BYTES = 64 * 1024  #: number of bytes to keep from the end of a command's output
 LINES = 15  #: maximum number of last output lines that a message shows
 GRACE_S = 10.0  #: seconds between SIGTERM and SIGKILL for a command that exceeds its time limit (our choice)
-#: time limit in seconds for reading a command's output after its end. A background process may keep the pipe open.
+#: time limit in seconds for reading a command's output after the command's end. A background process may keep the pipe
+#: open.
 _LAST_WORDS_S = 1.0
 _ROUND_TRIP_S = 60.0  #: seconds that the connection to a host may add to the time limit of a command
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The end of a command: its exit status (``None`` after its time limit) and its last lines of output."""
+    """The end of a command: the exit status (``None`` after a timeout) and the last lines of output."""
 
     status: int | None
     lines: tuple[str, ...] = ()
@@ -38,7 +39,7 @@ class Ended:
 def run_here(
     command: str, environment: Mapping[str, str], timeout_s: float, *, stdin: bytes = b"", folder: Path | None = None
 ) -> Ended:
-    """Run ``command`` on this machine for at most ``timeout_s`` seconds, in its own process group.
+    """Run ``command`` on this machine for at most ``timeout_s`` seconds, in a new process group.
 
     The command runs in ``folder``, or by default in the working directory. Raises ``OSError`` if the directory is
     missing.
@@ -93,8 +94,8 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-#: shell program that runs a command and prints the status of the command. The program's own exit status shows whether
-#: the host works.
+#: shell program that runs a command and prints the status of the command. The program itself exits with 0 even if the
+#: command fails.
 _ON_HOST = """\
 out=$(mktemp) || exit 1
 trap 'rm -f "$out"' EXIT
@@ -115,7 +116,7 @@ def run_there(shell: RootShell, command: str, environment: Mapping[str, str], ti
     settings = sh("grace=%s limit=%s cap=%s command=%s\n", f"{GRACE_S:g}", f"{timeout_s:.3f}", CAP_BYTES, command)
     output = shell.attempt(exports + settings + _ON_HOST, timeout_s=timeout_s + GRACE_S + _ROUND_TRIP_S)
     report = re.search(rb"^hostwright-hook ([0-9]{1,3})$", output.stderr, re.MULTILINE)
-    if not report:  # Without this report, the command was not started.
+    if not report:  # A missing report means that the command was not started.
         return Ended(output.status, _last_lines(output.stderr))
     status = int(report[1])
     # timeout(1) exits with 124, or with 137 after SIGKILL.

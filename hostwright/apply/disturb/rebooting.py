@@ -1,4 +1,4 @@
-"""Reboots a host. Waits until it has a new boot ID, accepts SSH connections, and systemd has finished booting.
+"""Reboots a host, and waits for a new boot ID, an SSH connection, and the end of the boot according to systemd.
 
 Only the kernel's ``boot_id`` proves a reboot: uptime does not change in a container, and clocks can jump.
 """
@@ -24,7 +24,7 @@ from hostwright.transport.root.rootshell import RootShell
 VARIABLE = "hostwright_reboot_timeout"
 #: default time limit in seconds of a reboot. The firmware of a physical server takes up to 30 minutes.
 REBOOT_TIMEOUT_S = 1800.0
-SETTLE_S = 300.0  #: minimum seconds that systemd has for booting after the first SSH connection
+SETTLE_S = 300.0  #: minimum seconds for systemd to finish booting after the first SSH connection
 POLL_S = 1.0
 PROBE_TIMEOUT_S = 20.0
 ORDER_TIMEOUT_S = 60.0
@@ -55,7 +55,7 @@ _STUCK = "maintenance"
 
 
 class NotBack(HostError):
-    """A rebooted host does not answer. No job of Hostwright is running on it."""
+    """A rebooted host does not answer. No job of Hostwright is running on that host."""
 
 
 @dataclass(frozen=True, slots=True)

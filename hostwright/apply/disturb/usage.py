@@ -1,4 +1,4 @@
-"""The locks, jobs and users of a host, which are checked before its power is cut or its disks are wiped."""
+"""The locks, jobs and users of a host, for the check before its power is cut or its disks are wiped."""
 
 from __future__ import annotations
 
@@ -27,6 +27,6 @@ def probe_usage(shell: RootShell, occupancy: Occupancies) -> Facts:
 
 
 def jobs_left(facts: Facts) -> str:
-    """Return the start of a sentence that names jobs of earlier runs still running on the host; empty if none."""
+    """Return the start of a sentence that names the jobs of earlier runs that still run on the host; empty if none."""
     names = ", ".join(job.id for job in jobs.running(facts)[:5])
     return f"a job from an earlier run is still running ({names})" if names else ""

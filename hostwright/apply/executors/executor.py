@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class HostExecutor(Executor):
-    """An executor whose work is about hosts: ``submit(work, host)`` returns the future of ``work(host)``."""
+    """An executor for work on hosts: ``submit(work, host)`` returns the future of ``work(host)``."""
 
     @property
     @abstractmethod

@@ -24,7 +24,7 @@ def interruptions(note: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def hearing(numbers: Iterable[int], told: Callable[[], None]) -> Iterator[None]:
-    """Call ``told`` for each of the signals ``numbers`` until the end of the block.
+    """Call ``told`` for each received signal in ``numbers`` until the end of the block.
 
     Has no effect outside the main thread.
     """

@@ -1,7 +1,7 @@
 """The executor that works on hosts from this machine: threads with the interface of ``concurrent.futures``.
 
-``ThreadPoolExecutor`` waits for all its threads at exit, so a host that hangs would block the exit. These threads are
-daemons.
+``ThreadPoolExecutor`` waits for all its threads at exit, so a host that hangs would block the exit. This executor uses
+daemon threads instead.
 """
 
 from __future__ import annotations

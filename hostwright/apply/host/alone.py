@@ -1,4 +1,4 @@
-"""Failures of changes marked ``alone``, which do not stop the other changes of the host."""
+"""Failures of changes marked ``alone``. Such a failure does not stop the other changes of the host."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class AloneFailures:
     refused: tuple[str, ...] = ()  #: texts of all refusals in the latest plan
 
     def note(self, plan: Plan) -> Plan:
-        """Store the refusals in ``plan``, and return ``plan``."""
+        """Store the refusals that ``plan`` contains, and return ``plan``."""
         refusals = (planned.sentence for planned in plan.changes if isinstance(planned, Refusal))
         self.refused = tuple(dict.fromkeys(refusals))
         return plan

@@ -2,7 +2,7 @@
 
 A round applies exactly the plan that was made from the facts before the round. Changes that depend on later facts
 (``Deferred``) are planned in the next round. The host is done when new facts require no change. If a round leaves the
-same differences as before, the run fails on this host and lists them.
+same differences as before, the run fails on this host and lists the differences.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ if TYPE_CHECKING:
 #: maximum number of times that a run plans and changes one host. A GPU driver with two reboots needs four.
 MAX_ROUNDS = 6
 MAX_FOLLOWED = 8  #: maximum number of times that one plan waits for jobs of earlier runs (our choice)
-#: tolerance in seconds between this machine's clock and a host's (our choice). Hosts report whole seconds.
+#: tolerance in seconds between this machine's clock and a host's clock (our choice). Hosts report whole seconds.
 CLOCK_S = 2.0
 FRESH_S = 60.0  #: age in seconds above which a plan is made again under the host's lock (our choice)
 MAX_LOST = 3  #: maximum number of host crashes during a run's jobs before the host fails (our choice)
-#: error text for a needed reboot of the machine on which Hostwright runs (our choice)
+#: error text if the machine on which Hostwright runs needs a reboot
 OWN_REBOOT = (
     "this machine needs a reboot (%s), and Hostwright never reboots the machine on which it runs; reboot it, then run "
     "the same command again"
@@ -84,7 +84,7 @@ class Accept(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class HostJob:
-    """The work of a run on one host (``target``): the desired state to reach, and the conditions for it."""
+    """The work of a run on one host (``target``): the desired state to reach, and the settings of the work."""
 
     target: TargetHost
     desired: Desired
@@ -137,7 +137,7 @@ class HostApply:
         return self._run.connections.connect(self._job.target)
 
     def close(self) -> None:
-        """Release the host's lock, and close the connection unless other hosts fetch files over it."""
+        """Release the host's lock, and close the connection unless other hosts fetch files over this connection."""
         kept = self._delivery.close()
         if self._lock is not None:
             self._lock.release()
@@ -387,8 +387,8 @@ class HostApply:
         return draining.Context(self.name, reason, self._run.id, self._run.stamp.operator)
 
     def _lock_host(self) -> float:
-        """Acquire the host's lock, again if it was lost with the connection. Return the seconds for which no run had
-        held the lock before. Raises ``Locked`` if another run holds it.
+        """Acquire the host's lock, unless this run already holds the lock. Return the seconds for which no run had held
+        the lock before. Raises ``Locked`` if another run holds the lock.
         """
         with self._mutex:
             before = self._lock

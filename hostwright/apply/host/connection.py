@@ -72,10 +72,11 @@ class HostConnection:
             return self._shell
 
     def use(self, work: Callable[[RootShell], T], *, steady: bool = False) -> T:
-        """Return ``work(shell)``. If the connection is lost, repeat ``work`` over a new one, within ``Patience``.
+        """Return ``work(shell)``. If the connection is lost, repeat ``work`` over a new connection, within
+        ``Patience``.
 
-        ``work`` must be idempotent. ``steady`` means that ``work`` makes progress while the connection lives, such as a
-        file transfer.
+        ``work`` must be idempotent. ``steady`` means that ``work`` makes progress even if the connection is lost later,
+        such as a file transfer.
 
         Raises the exceptions of ``work``, and the last ``Unreachable`` after the retries.
         """
@@ -120,7 +121,7 @@ class HostConnection:
 
     def _note_failure(self, shell: RootShell | None, steady: bool) -> None:
         """Close the failed shell, and start the time limit for retries. If no work finished over this connection, the
-        time counts from its opening.
+        time counts from the opening of the connection.
         """
         since_s = now_s = time.monotonic()
         with self._lock:

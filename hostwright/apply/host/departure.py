@@ -1,6 +1,6 @@
 """Removes Hostwright's own files from a host after its last layer was removed, and frees space on a full disk.
 
-An operator's lock, the mark of a drained host, and moved files that could not be restored stay.
+These files stay: an operator's lock, the mark of a drained host, and moved files that could not be restored.
 """
 
 from __future__ import annotations

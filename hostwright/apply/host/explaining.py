@@ -1,4 +1,4 @@
-"""Adds the cause to a failure: the journal of a failed systemd unit, known problems of the host, and a command.
+"""Adds details to a failure: the journal of a failed systemd unit, known problems of the host, and the next command.
 
 This module does no I/O.
 """

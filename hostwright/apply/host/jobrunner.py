@@ -45,7 +45,7 @@ class JobLost(HostError):
 
 @dataclass(frozen=True, slots=True)
 class JobRunner:
-    """Runs the jobs of a run on one host. ``delivery`` delivers the jobs' files; if it is missing, no job may need
+    """Runs the jobs of a run on one host. ``delivery`` delivers the jobs' files; without ``delivery``, no job may need
     files.
     """
 

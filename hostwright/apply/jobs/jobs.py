@@ -1,7 +1,7 @@
 """Detached jobs on a host: start them, follow their logs, and attach to them again after a lost connection.
 
 A role's program runs as a transient systemd unit (``setsid`` on a host without systemd). Its log and its exit status
-are files on the host. The controller only reads them: a lost connection neither stops nor repeats a step.
+are files on the host. The controller only reads these files: a lost connection neither stops nor repeats a step.
 
 A job is a directory ``/var/lib/hostwright/jobs/ID`` (root, 0700), created atomically. The directory contains ``run``,
 ``drain``, ``retries``, ``step-N``, ``log``, ``job.json`` (the data that a later controller needs to follow the job) and

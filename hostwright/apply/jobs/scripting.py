@@ -1,11 +1,11 @@
 """The program of a role as sh, and the parser that converts the program's log to results.
 
 A role's program is a directory of step files and a runner. The runner writes a marker line with a nonce before each
-step, and one with exit status and duration after it. The lines between are the step's output. A step with a transient
-failure runs again, up to its number of tries, each time after a marker line.
+step, and after each step a marker line with exit status and duration. The lines between are the step's output. A step
+with a transient failure runs again, up to its number of tries, each time after a marker line.
 
 The runner stops at the first step that fails permanently, and exits with the status of that step. After a failure in a
-change marked ``alone``, it continues with the next change, and exits with the status of the failure at the end.
+change marked ``alone``, the runner continues with the next change, and exits with the status of the failure at the end.
 
 The program runs in ``$JOB`` and writes to ``$JOB/log``. A step's output passes through a named pipe, so that the log
 stays bounded, and a full disk neither blocks nor kills a step.
@@ -44,7 +44,7 @@ FIRST_LINES = 200  #: number of lines to keep from the beginning of a step's lon
 #: maximum number of bytes of a step's output in the log. Installing 60 packages prints a tenth of this.
 STEP_CAP_BYTES = 4 << 20
 JOB_CAP_BYTES = 8 << 20  #: size in bytes of a job's log above which a step's output is shortened in the middle
-#: number of bytes to keep from the end of a step's long output, which contains the error
+#: number of bytes to keep from the end of a step's long output; the end contains the error
 END_BYTES = transient.TAIL_BYTES
 MOST_STEPS = 1000  #: maximum number of steps of a job if the steps of the role are unknown
 MOST_TRIES = 100  #: maximum number of tries of one step, ten times as many as any role requests
@@ -56,8 +56,8 @@ def runner(plan: RolePlan, nonce: str, remaining_s: Sequence[float] = ()) -> str
     """Return the sh program that runs the steps of ``plan`` in order, from the directory ``$JOB`` of step files.
 
     ``nonce`` marks the program's own lines in the log; no step must be able to guess it. ``remaining_s`` has the
-    seconds of work left at the start of each step. Of several steps that wait for a lock, the one with the most work
-    left gets it.
+    seconds of work left at the start of each step. Of several steps that wait for a lock, the step with the most work
+    left gets the lock.
 
     The program exits with 0, with the status of a step that failed permanently, or with 143 when the host shuts down.
     """

@@ -24,13 +24,13 @@ from hostwright.common.places import write_whole
 from hostwright.plan.model import Answer, Facts, Probe
 
 SCHEMA = 2
-#: texts at the end of the first and of the second part of a fact file
+#: texts at the ends of a fact file's first part (host and time) and second part (probes)
 _PROBES, _ANSWERS = '"probes": ', ', "answers": '
 _GZIP = 31  #: zlib's ``wbits`` parameter for gzip data with the largest window
 #: maximum number of bytes of a fact file's first part, which contains the host name (our choice)
 _HEAD_BYTES = 64 * 1024
-MOST_PARSED = 64  #: maximum number of cached third parts of fact files, about 300 kB each (our choice)
-_MOST_ASKED = 16  #: maximum number of cached second parts of fact files, one per set of roles (our choice)
+MOST_PARSED = 64  #: maximum number of cached third parts (answers) of fact files, about 300 kB each (our choice)
+_MOST_ASKED = 16  #: maximum number of cached second parts (probes) of fact files, one per set of roles (our choice)
 _LEVEL = 3  #: gzip level that takes half the time of the default level, for 10 % more bytes
 
 

@@ -149,7 +149,8 @@ def _ends(journal: Path) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
 
 
 def in_progress(journal: Path, header: RunHeader) -> bool:
-    """Return whether the process that writes ``journal`` is alive. While it is alive, it holds a lock on the file.
+    """Return whether the process that writes ``journal`` is alive. The process holds a lock on the file while it is
+    alive.
 
     On a file system without locks, any process on this machine with the process ID in ``header`` counts.
     """

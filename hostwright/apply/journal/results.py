@@ -23,7 +23,7 @@ def results_of(hosts: Iterable[str], seen: Iterable[str], ended: Mapping[str, st
     """Return the result of each host of a run.
 
     The result is the one in ``ended``, else ``interrupted`` for a host in ``seen``, else ``untouched``. While the run
-    is in progress, ``running`` and ``waiting`` replace the last two.
+    is in progress, ``running`` replaces ``interrupted``, and ``waiting`` replaces ``untouched``.
     """
     begun = set(seen)
     open_, unseen = (RUNNING, WAITING) if running else (INTERRUPTED, UNTOUCHED)

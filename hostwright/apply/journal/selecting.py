@@ -83,8 +83,8 @@ def resumable(root: Path, inventory: str | Path, name: str = "", known: Collecti
 
     An unfinished host counts if no later run worked on it, and if ``known``, the inventory's hosts, contains it.
 
-    Raises ``InputError`` if no run qualifies, or if the run is still in progress. Raises it also if an older run was
-    stopped and the latest run also left hosts unfinished.
+    Raises ``InputError`` if no run qualifies, or if the run is still in progress. Raises ``InputError`` also if an
+    older run was stopped and the latest run also left hosts unfinished.
     """
     if name:
         return _unless_running(_named(root, inventory, name))

@@ -55,7 +55,7 @@ from hostwright.common.places import (
 from hostwright.common.secret import Secret
 from hostwright.plan.model import Facts
 
-#: maximum number of characters of the sentence in a run's last record. Readers parse only the journal's end.
+#: maximum number of characters of the sentence in a run's last record, because readers parse only the journal's end
 KEPT_SENTENCE = 2000
 
 KEEP_RUNS = 500  #: maximum number of recorded runs. Above this number or ``KEEP_BYTES``, the oldest runs are removed.
@@ -157,8 +157,8 @@ class Journal:
         self.add(event)
 
     def add(self, event: Event, at: str = "") -> None:
-        """Record an event as calling the journal does. ``at`` is the time of the event (ISO 8601); the
-        default is now.
+        """Record ``event``, like a call of the journal object. ``at`` is the time of the event (ISO 8601); the default
+        is now.
         """
         record = record_of(event)
         if record is None:
@@ -231,7 +231,7 @@ class Journal:
         prune(root, spare=self.header.run)
 
     def _forget(self) -> None:
-        """Delete the directory of a run whose first record, which contains its command, cannot be written."""
+        """Delete the directory of a run if the first record, with the run's command, cannot be written."""
         self.close()
         if self._folder.name == self.header.run:
             rmtree(self._folder, ignore_errors=True)

@@ -24,7 +24,7 @@ from hostwright.plan.model import Facts
 from hostwright.plan.targets import Targets
 from hostwright.transport.root.rootshell import RootShell
 
-#: operator's lock of a host, stored on this machine, after a call and before this call
+#: pair of operators' locks for one host, stored on this machine: after a call, and before the call
 Aside = tuple[OperatorLock | None, OperatorLock | None]
 LEFT_UNKNOWN = (
     f"interrupted; hosts that are not shown may or may not be locked; check with {Command('lock', list=True)}"
@@ -34,8 +34,8 @@ REASON_CHARACTERS = 200  #: maximum number of characters of a reason, which must
 
 @dataclass(frozen=True, slots=True)
 class HostLocks:
-    """The locks of one host after a call, and the locks before the call. If the call changed nothing, both are the
-    same.
+    """The locks of one host after a call, and the locks before the call. If the call changed nothing, the two are
+    equal.
 
     ``aside`` is a lock on this machine, set by a rebuild that gives up on an unreachable host.
     """

@@ -76,7 +76,7 @@ def all_of(root: Path, inventory: str | Path) -> tuple[OperatorLock, ...]:
 
 
 def refusal(root: Path, inventory: str | Path, host: str, now: datetime) -> str:
-    """Return why ``host`` must not be changed; empty if this machine has no unexpired lock for it.
+    """Return why ``host`` must not be changed; empty if this machine has no unexpired lock for the host.
 
     Raises ``InputError`` for a damaged file.
     """

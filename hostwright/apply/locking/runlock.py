@@ -22,7 +22,7 @@ from hostwright.transport.root.rootshell import RootShell
 
 #: seconds between two heartbeats of a run to a host. Three heartbeats may be late before the lock expires.
 BEAT_S = 4.0
-#: seconds before the expiry of a lock from which the lock counts as lost. The last commands must end in time.
+#: seconds before the expiry of a lock from which the lock counts as lost. The last commands must end before the expiry.
 MARGIN_S = 1.0
 ANSWER_S = 30.0  #: time limit in seconds for the start of the lock program on a busy host (our estimate)
 FIRST_WAIT_S = 1  #: seconds of the first wait for a lock, enough if the lock is just being released
@@ -79,7 +79,7 @@ class HostLock:
         Raises ``Locked`` with the holder's name if the lock is not free within ``wait_s`` seconds; ``notify`` receives
         a message during the wait. The call always waits for the lock of a dead or silent run (``LAPSE_WAIT_S``), and
         for a worker of the same run (``OWN_WAIT_S``). Raises ``Unreachable`` if the host does not answer, and
-        ``HostError`` if it cannot be locked.
+        ``HostError`` if the host cannot be locked.
         """
         begun_s = now_s()
         round_s = FIRST_WAIT_S
@@ -109,7 +109,7 @@ class HostLock:
 
     @property
     def lost(self) -> bool:
-        """Whether the host's lock is lost or may be lost. If so, acquire it again before further work."""
+        """Whether the host's lock is lost or may be lost. If so, acquire the lock again before further work."""
         return self._keeper.lost
 
     def check(self) -> None:
@@ -133,8 +133,8 @@ class HostLock:
 class Keeper:
     """The controller's side of the program that holds a host's lock: the input and output of the program.
 
-    The object is the standard input of the program (``transport.Readable``). The answer proves that the lock is held
-    for ``LAPSES_S`` from the time when the heartbeat was sent.
+    The object is the standard input of the program (``transport.Readable``). An answer of the program proves that the
+    lock is held for ``LAPSES_S`` after the heartbeat was sent.
     """
 
     def __init__(self, shell: RootShell, holder: Holder, wait_s: int):
@@ -181,7 +181,7 @@ class Keeper:
             self._change.notify_all()
 
     def end(self) -> None:
-        """Make the program on the host exit, and wait for its end up to ``RELEASE_S``."""
+        """Make the program on the host exit, and wait up to ``RELEASE_S`` for the program to end."""
         self.stop()
         self._thread.join(RELEASE_S)
 
@@ -244,5 +244,7 @@ def _lapse_s(busy: Busy, holder: Holder) -> float:
 
 
 def now_s() -> float:
-    """Return the seconds of a clock that also runs during suspend. A laptop that resumes has lost its locks."""
+    """Return the seconds of a clock that also runs during suspend, so that a resumed laptop regards its locks as
+    lost.
+    """
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))

@@ -95,7 +95,7 @@ def apply_to(
 def status_of(results: Results[Outcome]) -> int:
     """Return the exit status of a run: 0 if all its hosts are as desired, 3 if a host has work left, 1 for failures.
 
-    Errors of hosts may have exit statuses of their own. The worst one counts.
+    Errors of hosts may have exit statuses of their own. The worst status counts.
     """
     if results.errors:
         return worst(error.exit_status for error in results.errors)

@@ -47,7 +47,7 @@ class OnlyStates:
     artifacts: Mapping[str, Artifact] = field(default_factory=dict)
 
     def desired(self, target: TargetHost) -> Desired:
-        """Return the desired state with only these states, and a stack that includes their files."""
+        """Return the desired state with only these states, and a stack that includes ``artifacts``."""
         stack = target.stack.model_copy(update={"artifacts": {**target.stack.artifacts, **self.artifacts}})
         return Desired(
             target.name, stack, (DesiredRole(self.role, (), self.states),), apart=True, occupancy=target.occupancy

@@ -20,9 +20,9 @@ from hostwright.common.text import count
 #: maximum number of hosts in parallel (our estimate). With more hosts, this machine's cores are the limit.
 MAX_PARALLEL = 192
 FILES_PER_HOST = 4  #: number of open files that each host needs, for a socket, paramiko and an artifact
-FILES_KEPT = 64  #: number of open files reserved for the journal, the view and the artifacts
+FILES_KEPT = 64  #: number of open files reserved for the journal, the display and the artifacts
 
-#: part of a batch's slots that silent hosts may release early, as a divisor (our choice). A host that hangs then does
+#: number of slots in a batch for each slot that a silent host may release early (our choice). So a host that hangs does
 #: not delay others.
 LENT_EARLY = 4
 
@@ -148,8 +148,8 @@ class Scheduler:
     def end(self, host: str, result: str) -> None:
         """Record that the work on a running host ended with ``result``, one of ``events.RESULTS``.
 
-        ``failed``, ``locked``, ``unreachable`` and ``stopped`` affect other hosts; all other results are good. After a
-        locked canary, the next host becomes a canary.
+        Only ``failed``, ``locked``, ``unreachable`` and ``stopped`` affect other hosts. After a locked canary, the next
+        host becomes a canary.
         """
         del self._running[host]
         if result == "locked":

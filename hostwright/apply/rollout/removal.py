@@ -32,7 +32,7 @@ class Former:
     desired: tuple[Desired, ...] = ()
     known: bool = True  #: whether this machine has a copy of each former stack
     notes: tuple[str, ...] = ()
-    off: tuple[str, ...] = ()  #: roles to remove, which are in the host's record but no longer in the inventory
+    off: tuple[str, ...] = ()  #: roles to remove because they are in the host's record but no longer in the inventory
 
 
 @dataclass(frozen=True)

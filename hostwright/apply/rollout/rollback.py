@@ -24,7 +24,7 @@ RECORDS = (release.RELEASE, release.FORMERS)  #: probes for the records of a hos
 @dataclass(frozen=True)
 class WayBack:
     """The release to which one host can be rolled back. ``now`` is the host before the rollback, ``back`` the host
-    after it.
+    after the rollback.
     """
 
     now: TargetHost  #: the host with the stack from the inventory

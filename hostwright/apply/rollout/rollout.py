@@ -47,10 +47,10 @@ BROKEN_OFF = "an internal error of Hostwright ended the run"
 
 @dataclass(frozen=True, slots=True)
 class Results(Generic[T]):
-    """The results of work on the hosts ``names``, in this order: a value or an error for each host that began.
+    """The value or the error of the work on each host that began. ``names`` are all hosts, in order.
 
-    ``untouched`` are the hosts on which no work began, because the run had stopped. ``stopped_because`` is the reason;
-    it is empty if the run covered all hosts.
+    ``untouched`` are the hosts on which no work began, because the run had stopped. ``stopped_because`` is the reason
+    for the stop, and is empty if the run covered all hosts.
     """
 
     values: tuple[T, ...]
@@ -98,11 +98,11 @@ def on_each(
 ) -> Results[T]:
     """Call ``work(host)`` for each host in parallel. An error of one host is recorded and does not stop other hosts.
 
-    ``on_result`` receives each result at once, except the results of Ctrl-C. ``at_once`` limits the number of parallel
-    hosts; 0 means ``window``.
+    ``on_result`` receives each result at once, except for hosts that Ctrl-C interrupts. ``at_once`` limits the number
+    of parallel hosts; 0 means ``window``.
 
     On Ctrl-C, work on no more hosts begins, ``stop`` is called to close the connections, and ``Interrupted`` is raised;
-    jobs on the hosts continue. Unexpected errors become ``Unforeseen`` errors of their host.
+    jobs on the hosts continue. An unexpected error becomes an ``Unforeseen`` error of the host.
     """
     most = window(len(names))
     limits = Limits(canary=0, batch=min(at_once or most, most), max_fail=len(names))
@@ -134,14 +134,15 @@ def roll_out(
     ``executor`` calls ``work``; the default is threads of this process, up to ``window``. ``result`` maps a value of
     ``work`` to one of ``events.RESULTS``: a value may also be a failure.
 
-    If too many hosts or a canary fail, no more hosts begin, and the running hosts finish. ``work`` reports a good end
-    itself; for all others, ``emit`` receives ``HostEnded``. Slots of ``silent()`` hosts (``Silence.hosts``) and
-    ``not_responding()`` hosts (``Connections.not_responding``) are released to others (``Scheduler.begin``).
+    If too many hosts or a canary fail, no more hosts begin, and the running hosts finish. ``work`` itself emits
+    ``HostEnded`` for a good end; for any other end, ``emit`` receives ``HostEnded``. Slots of ``silent()`` hosts
+    (``Silence.hosts``) and ``not_responding()`` hosts (``Connections.not_responding``) are released to others
+    (``Scheduler.begin``).
 
     The first Ctrl-C or SIGTERM calls ``on_interrupt()``, which must make ``work`` raise ``Stopped`` soon. The function
     then waits for the running hosts, except the hosts that ``detach()`` returns. The second signal calls ``stop()`` to
-    close the connections, and raises ``Interrupted`` without waiting for threads. Unexpected errors become
-    ``Unforeseen`` errors of their host.
+    close the connections, and raises ``Interrupted`` without waiting for threads. An unexpected error becomes an
+    ``Unforeseen`` error of the host.
     """
     run = _Rollout(
         names, work, limits, emit=emit, stop=stop, on_interrupt=on_interrupt, detach=detach, silent=silent,
@@ -152,7 +153,7 @@ def roll_out(
 
 @dataclass(frozen=True, slots=True)
 class _Interrupted:
-    """The message to the loop that Ctrl-C or SIGTERM was received."""
+    """The message that Ctrl-C or SIGTERM was received."""
 
 
 class _Rollout(Generic[T]):
@@ -300,7 +301,7 @@ class _Rollout(Generic[T]):
             by_itself = result == "failed" and isinstance(error, HostwrightError)
             self._scheduler.end(host, result)
             self._end_cut(host, _of_host(host, error, sentence) if by_itself else self._stopped(host))
-        elif self._on_interrupt is None:  # After the connection was closed, the host's value may be wrong.
+        elif self._on_interrupt is None:  # A value that arrives after the connection was closed may be wrong.
             self._scheduler.end(host, "stopped")
             self._end_cut(host, self._stopped(host))
         else:

@@ -14,7 +14,7 @@ from typing import Self
 
 from hostwright.apply.events import Emit, Event, Observed, Retrying, Silent, Waiting
 
-#: seconds without data from a host before a report. With the poll interval, this is less than 10 s.
+#: seconds without data after which a host is reported as silent. With the poll interval, a report takes less than 10 s.
 NAMED_AFTER_S = 8.0
 AGAIN_AFTER_S = 30.0  #: seconds between two reports about the same silent host
 TICKS = 16  #: number of checks for silent hosts within ``NAMED_AFTER_S``, two per second
@@ -33,8 +33,8 @@ class _Wait:
 class Silence:
     """Passes the events of a run to ``emit``, and adds ``Silent`` for hosts that do not answer.
 
-    Use it as a context manager around the run: ``with Silence(view) as silence``. Thread-safe. Events after the end of
-    the context are dropped.
+    Use the object as a context manager around the run: ``with Silence(view) as silence``. Thread-safe. Events after the
+    end of the context are dropped.
 
     A repeated wait for the same thing, such as the next connection attempt, continues one silence.
 

@@ -1,7 +1,7 @@
 """Plans in a file: ``plan --out`` writes them, ``provision --plan`` reads them. Another version's file is refused.
 
-A saved plan is applied only if it equals a new plan, so old formats need no support. If a site requires it, the file
-has a signature beside it (``signing``).
+A saved plan is applied only if it equals a new plan, so old formats need no support. If the site requires signatures, a
+signature is stored beside the file (``signing``).
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """The failure rules of all roles, in the order in which they are tried on the output of a tool.
 
 1. Root causes in any layer, such as a full disk.
-2. Causes. The rules of a layer come before those of the layers below it. Within a layer, a message that names the cause
-   comes before the message of the surrounding tool.
+2. Causes. The rules of a layer come before the rules of the layers below. Within a layer, a message that names the
+   cause comes before the message of the surrounding tool.
 3. Final messages, which report that something failed but not why ("Bad return status for module build").
 4. Consequences: messages with several possible causes (systemd no longer restarts a unit).
 5. Wrappers: messages of a tool that ran another tool, which failed ("Job for UNIT failed").
-6. General messages, such as pip's message that it finds no package. pip also prints it if the network is down.
+6. General messages, such as pip's message that it finds no package. pip also prints this message without a network.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Catalogue:
 
     @cached_property
     def signed(self) -> tuple[FailureRule, ...]:
-        """The rules that probes can recognise on a host, because the rules have a ``Sign``."""
+        """The rules that have a ``Sign``, so that probes can find the failure on a host."""
         return tuple(rule for rule in self.rules if rule.sign)
 
     @cached_property

@@ -91,7 +91,9 @@ _ISSUE = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)#(?P<first>\d+)(?P<more>(?:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """The failure rules on one page: all rules of a role, all about GPUs, or a family from a role's ``FAMILIES``."""
+    """The failure rules on one page: all rules of a role, all rules about GPUs, or a family from a role's
+    ``FAMILIES``.
+    """
 
     name: str
     summary: str
@@ -202,7 +204,9 @@ class _Page:
 
 
 def how_seen(sign: Sign) -> str:
-    """Return the description of ``sign`` for the documentation: the first paragraph of the docstring of ``seen``."""
+    """Return the description of ``sign`` for the documentation: the first paragraph of the docstring of
+    ``sign.seen``.
+    """
     first = (inspect.getdoc(sign.seen) or "").partition("\n\n")[0]
     return " ".join(first.split())
 

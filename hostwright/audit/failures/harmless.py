@@ -10,7 +10,7 @@ from hostwright.plan.host.jobs import NOTE
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """A message about a failed attempt, which is harmless if a later attempt succeeds.
+    """A message about a failed attempt. The message is harmless if a later attempt succeeds.
 
     A line with one of the texts ``failed`` is harmless if one of the texts ``worked`` is in the same line or in one of
     the next ``lines`` lines.
@@ -26,7 +26,7 @@ _TRIES = (
     Try(("Retrying (Retry(",), ("Downloading ", "Using cached ", "Installing coll", "Successfully inst"), 12),
     # wget prints the second text when another address of the server responds.
     Try(("... failed: Connection", "... failed: Network", "... failed: No route"), ("... connected.",), 6),
-    # dpkg prints the second text when another package provides what the missing package would.
+    # dpkg prints the second text when another package provides the missing one.
     Try((" is not installed",), (" which provides ",), 1),
 )
 

@@ -1,8 +1,8 @@
 """Find known failures in the logs of jobs on a host.
 
 The logs of a layer (a role on a host) are read only if the layer differs from the stack, so that a fixed failure is not
-reported. The first log that contains a known failure decides. A role may add further logs (``Texts``), such as that of
-an installer.
+reported. The first log that contains a known failure decides. A role may add further logs (``Texts``), such as the log
+of an installer.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def last_job(ctx: AuditContext, role: str) -> Iterator[tuple[str, str]]:
 def log_cause(ctx: AuditContext, role: str, texts: Texts = last_job) -> tuple[str, str]:
     """Return the name of the first rule that matches a log of ``role``, and the matching line.
 
-    Both are empty without a match, or if ``role`` is as desired. Raises ``Unread`` if a log cannot be read or a job is
-    running on the host.
+    Both texts are empty without a match, or if ``role`` is as desired. Raises ``Unread`` if a log cannot be read or a
+    job is running on the host.
     """
     ctx.require(jobs.RUNNING)
     if jobs.running(ctx.facts):

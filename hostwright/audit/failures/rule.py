@@ -58,7 +58,7 @@ class Covers:
 class Variant:
     """Another cause and fix for a rule, used if the regular expression ``pattern`` matches the evidence.
 
-    If ``cause`` or ``cure`` is empty, the rule's own is used. The first variant that matches is used.
+    If ``cause`` or ``cure`` is empty, the rule's own text is used. The first variant that matches is used.
     """
 
     pattern: str

@@ -1,4 +1,4 @@
-"""The treatment of each known failure in a rebuild of a host. The failure's rule contains its treatment.
+"""The treatment of each known failure in a rebuild of a host. The rule of the failure contains the treatment.
 
 By default, a rebuild repairs a grave failure if ``hostwright provision`` fixes the failure. A treatment replaces this
 default. A rebuild ignores warnings.
@@ -21,7 +21,7 @@ class Hardware:
     ``source`` is the origin of this knowledge. ``gently`` means that a reboot is enough instead of a power cycle. If
     the failure remains after ``tries`` power cycles, the hardware counts as defective. ``layer`` is a layer that may
     cause the same failure; the hardware is suspected only if that layer is as desired. ``cases`` splits one finding
-    into several failures by its evidence. ``explains`` names failures that are symptoms of this failure; they are
+    into several failures by the evidence. ``explains`` names failures that are symptoms of this failure; they are
     ignored until ``tries`` is used up.
     """
 
@@ -65,7 +65,7 @@ class Stuck:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Treatment if a resource is in use, which a reboot releases. ``reason`` names the resource."""
+    """Treatment if a resource is in use: a reboot, which releases the resource. ``reason`` names the resource."""
 
     reason: str
 
@@ -82,7 +82,7 @@ class NoRoom:
 
 @dataclass(frozen=True, slots=True)
 class ForPeople:
-    """Treatment of a failure that needs manual work, since a rebuild and new hardware do not fix it."""
+    """Treatment of a failure that needs manual work, since neither a rebuild nor new hardware fixes the failure."""
 
 
 Treatment: TypeAlias = Hardware | Tangled | Stuck | Held | NoRoom | ForPeople

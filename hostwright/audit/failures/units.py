@@ -15,10 +15,10 @@ from hostwright.resources.system.services import parse_show
 
 #: maximum number of last lines to show of a program's output. A single line could be only a hint to use ``--help``.
 LAST_LINES = 2
-#: maximum number of journal lines to read of a failed unit. The messages of systemd about five starts fit.
+#: maximum number of journal lines to read of a failed unit, enough for systemd's messages about five starts
 JOURNAL_LINES = 25
 
-MOST_DIGITS = 10  #: minimum number of digits of a number from systemctl that is rejected as invalid
+MOST_DIGITS = 10  #: minimum number of digits for rejecting a number that systemctl prints
 
 #: maximum number of journal lines to show of a unit (our choice). Each start of a unit adds six lines of systemd.
 QUOTED_LINES = 12
@@ -72,7 +72,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """The probes for systemd units with these names, and methods that read the answers."""
+    """The probes for the systemd units ``names``, and methods that read the answers."""
 
     names: tuple[str, ...]
 
@@ -110,7 +110,7 @@ class Units:
         return last_words(self.journal(ctx, name))
 
     def limited(self, ctx: AuditContext, name: str) -> str:
-        """Return the journal line in which systemd reports the end of all restarts of the unit ``name``, or an empty
+        """Return the journal line in which systemd reports that it stops restarting the unit ``name``, or an empty
         text.
         """
         unit = self.unit(ctx, name)
@@ -123,7 +123,7 @@ class Units:
 
 
 def last_words(lines: Sequence[str]) -> tuple[str, ...]:
-    """Return the last output of a unit's program since its last start, from the journal ``lines``.
+    """Return the last output of a unit's program since the last start of the unit, from the journal ``lines``.
 
     If the program printed nothing, return systemd's last message about the unit.
     """

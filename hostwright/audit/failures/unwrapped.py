@@ -5,7 +5,7 @@ from __future__ import annotations
 from hostwright.common.untrusted import Pattern
 
 WIDTH = 80  #: width in columns at which terminals and tools wrap lines
-#: minimum number of characters of a line that an indented line continues. Shorter lines are headings.
+#: minimum number of characters of a line for the next, indented line to continue it. Shorter lines are headings.
 LEAST = 40
 
 #: pattern of terminal colour codes. Logs may omit the escape character, and rsyslog writes ``#033`` instead.

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from hostwright.audit.fleetaudit import HostAudit, Reading
 from hostwright.audit.found.reading import HOMES
 
-Layers = Mapping[str, tuple[tuple[str, str], ...]]  #: mapping from a layer to pairs of a name or path, and a value
+#: mapping from a layer to pairs of two texts: a name or path, and a value
+Layers = Mapping[str, tuple[tuple[str, str], ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ def by_hand(hosts: Iterable[HostAudit]) -> tuple[HostAudit, ...]:
 
 
 def found_groups(hosts: Sequence[HostAudit]) -> tuple[FoundGroup, ...]:
-    """Group the hosts that ``by_hand`` selects by their installed software, the largest group first."""
+    """Group the result of ``by_hand`` by installed software, the largest group first."""
     alike: dict[tuple[Reading, ...], list[HostAudit]] = {}
     for host in hosts:
         alike.setdefault(tuple(one for one in host.readings if one.found and not _in_a_home(one)), []).append(host)

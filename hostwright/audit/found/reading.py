@@ -1,7 +1,7 @@
 """Read the installed software of a host by one probe that runs the finders of all roles.
 
-A finder is a role's script that detects the role's software. The probe searches other users' environments as root. It
-therefore reads only metadata, and runs nothing in them.
+A finder is a role's script that detects the role's software. The probe searches other users' environments as root. In
+these environments, it therefore runs nothing and reads only metadata.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from hostwright.plan.roles.found import Finder, OnHost, PythonPackage
 from hostwright.plan.roles.role import Role
 from hostwright.resources.packages.packages import DPKG, dpkg_table
 
-CHECK = "environments"  #: name of the check that is reported as not made when a search was stopped
+CHECK = "environments"  #: name of the check that is reported as not made if a search for software was stopped
 #: maximum number of Python packages, and of conda environments, to read per host (our choice)
 MOST = 300
 DEPTH = 9  #: maximum number of directory levels below a home directory to search for Python packages
 #: time limit in seconds for each search for software (our choice). Half a million file names take less.
 SEARCH_S = 10.0
-#: home directories. Software in home directories differs between hosts, and does not make a host an outlier.
+#: beginnings of paths in home directories. Software there differs between hosts, and does not make a host an outlier.
 HOMES = ("/home/", "/root/")
-CELLS = 8  #: maximum number of fields to keep of a row of the search's output
+CELLS = 8  #: maximum number of fields to keep of each row that the search prints
 
 #: types of file systems that are not searched for software. Many hosts share network file systems.
 _ELSEWHERE = ("nfs", "nfs4", "cifs", "smb3", "lustre", "ceph", "gpfs", "beegfs", "autofs", "proc", "sysfs")

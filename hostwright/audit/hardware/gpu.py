@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class EccCounts:
-    """ECC error counts of a GPU, either since its driver was loaded (volatile) or over its lifetime (aggregate)."""
+    """ECC error counts of a GPU, either since the driver was loaded (volatile) or over the GPU's lifetime
+    (aggregate).
+    """
 
     corrected: int | None = None
     uncorrected: int | None = None

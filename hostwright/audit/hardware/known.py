@@ -10,7 +10,7 @@ from hostwright.common.text import differences
 from hostwright.common.untrusted import whole
 
 REMEMBERED_DAYS = 30  #: number of days for which missing hardware is reported (our choice)
-#: minimum fraction of the earlier memory size that is not a loss. The loss of one of 32 modules is 3 %.
+#: fraction of the earlier memory size below which memory counts as lost. The loss of one of 32 modules is 3 %.
 _LESS_MEMORY = 0.98
 
 
@@ -46,7 +46,9 @@ class KnownCard:
 
     @property
     def identity(self) -> str:
-        """The UUID or serial number, which does not depend on the slot. If both are unknown, the PCI address."""
+        """The UUID or serial number, since the PCI address depends on the slot. If both are unknown, the PCI
+        address.
+        """
         return self.uuid or self.serial or self.bus
 
     def is_other_than(self, card: KnownCard) -> bool:

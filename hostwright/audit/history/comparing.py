@@ -23,7 +23,7 @@ _JOINED = (
     "JOIN host ON host.id = span.host JOIN fact ON fact.id = span.fact JOIN subject ON subject.id = span.subject "
     "WHERE inventory = :inventory AND first <= :then "
 )
-#: query for facts that ended between two audits. A single query for ended and new facts could not use an index.
+#: queries for facts that ended, and for facts that began, between two audits. A single query could not use an index.
 _ENDED = _COLUMNS + _JOINED + "AND until > :then AND until <= :now AND since <= :then"
 _BEGUN = _COLUMNS + _JOINED + "AND since > :then AND since <= :now AND (until IS NULL OR until > :now)"
 

@@ -137,7 +137,7 @@ class FleetDiff:
 
     @property
     def findings(self) -> tuple[FleetChange, ...]:
-        """The changes of known failures: appeared or disappeared."""
+        """The known failures that appeared or disappeared."""
         return self.of(FINDING)
 
     @property

@@ -1,6 +1,6 @@
 """Convert the audit of one host into facts for the history. All functions are pure.
 
-An earlier fact ends only if an audit checked it and did not find it.
+An earlier fact ends only if an audit checked this fact and did not find it.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import sqlite3
 DAY_S = 86_400
 #: number of days for which audits are kept. Users compare audits with the year before.
 KEEP_DAYS = 400
-#: number of days after ``KEEP_DAYS`` until audits are removed. Daily audits then prune once a month.
+#: number of further days before audits are removed, so that daily audits remove old audits only once a month
 SLACK_DAYS = 30
 
 
@@ -49,7 +49,7 @@ def thin(db: sqlite3.Connection, inventory: int, now: int) -> None:
 
 
 def prune(db: sqlite3.Connection, now: int, keep_days: int = KEEP_DAYS) -> None:
-    """Remove audits older than ``keep_days``, facts that ended before these days, and hosts not audited since.
+    """Remove audits older than ``keep_days``, facts that ended before that time, and hosts not audited since.
 
     If a fact still holds, its start is kept, however old. ``now`` is in seconds since 1970.
     """

@@ -1,7 +1,7 @@
 """The SQLite tables of the history, the migrations from earlier versions, and the function that opens the file.
 
-``audit`` has one row for each audit, ``seen`` one for each host in it. A ``fact`` is a value of a ``subject``, which is
-identified by kind, layer and name, and shared by all hosts. A ``span`` means that a fact held from one audit
+``audit`` has one row for each audit, ``seen`` one for each host in it. A ``subject`` is identified by kind, layer and
+name, and shared by all hosts; a ``fact`` is one value of a subject. A ``span`` means that a fact held from one audit
 (``since``) until the audit that found its end (``until``; NULL while it holds). A host that does not change costs one
 row of ``seen`` for each audit.
 

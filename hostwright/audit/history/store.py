@@ -85,7 +85,7 @@ class History:
             return number
 
     def prune(self, keep_days: int = pruning.KEEP_DAYS, *, now: datetime | None = None) -> None:
-        """Remove audits older than ``keep_days`` before ``now``, and facts that ended earlier than that."""
+        """Remove audits older than ``keep_days`` before ``now``, and facts that ended before that time."""
         with opened(self.path, write=True) as db:
             pruning.prune(db, int((now or datetime.now(UTC)).timestamp()), keep_days)
 
@@ -138,9 +138,10 @@ class History:
 def sets_of(pattern: str, root: Path, inventory: str | Path, names: Collection[str]) -> dict[str, set[str]]:
     """Return the hosts for each ``@`` term in ``pattern``, the value of ``--hosts``.
 
-    ``@failed`` and similar sets are hosts by their result in the last run, ``@failed:RUN`` in a named run. ``@drifted``
-    and similar sets are hosts by the status of their last audit. ``names`` are the inventory's hosts and groups. Raises
-    ``InputError`` for a set without recorded data, unless ``names`` contains its name.
+    ``@failed`` and similar sets contain hosts by their result in the last run, ``@failed:RUN`` by their result in a
+    named run. ``@drifted`` and similar sets contain hosts by the status of their last audit. ``names`` are the
+    inventory's hosts and groups. Raises ``InputError`` for a set without recorded data, unless ``names`` contains the
+    name of the set.
     """
     sets = named_sets(root, inventory)
     check_sets(pattern, sets, names)

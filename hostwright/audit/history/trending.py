@@ -51,7 +51,6 @@ class _Calendar:
 
     @property
     def names(self) -> list[str]:
-        """The days as ISO 8601 dates."""
         return [moment(day * DAY_S).date().isoformat() for day in self.days]
 
     def begin(self, since: int) -> int:

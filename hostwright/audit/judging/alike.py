@@ -30,8 +30,8 @@ from hostwright.plan.roles.auditvalue import AuditValue
 
 T = TypeVar("T")
 
-#: number of recorded judgements of hosts, none reused, after which recording stops (our choice). Recording judgements
-#: doubles the time.
+#: number of recorded results after which recording stops if none was reused (our choice). Recording a result doubles
+#: the time of its computation.
 _TRIES = 4
 EVIDENCE_LINES = 5  #: maximum number of lines of evidence to keep for a finding
 NOT_ASKED = "not probed: the audit ran without sudo, or these facts are older than this state"

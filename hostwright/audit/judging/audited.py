@@ -63,8 +63,8 @@ class AuditScope:
         return wanted or bool(read_expected_gpus(self.target.host))
 
     def judges_cards(self, facts: Facts) -> bool:
-        """Return whether to report GPU problems of the host with ``facts``: the host should have GPUs, or has a GPU
-        driver.
+        """Return whether the host with ``facts`` should have GPUs or has a GPU driver, so that GPU problems are
+        reported.
         """
         return self._has_cards or any(cards.driven(facts) for cards in self.cards)
 

@@ -1,6 +1,6 @@
 """The data about one host from which readings and failure rules are computed. All functions are pure.
 
-All hosts of a run share a result if its computation reads equal data for these hosts (``plan.facts.memory``).
+Hosts of a run share a result if the computation of the result reads equal data for these hosts (``plan.facts.memory``).
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ NOT_PROBED = "not probed (no sudo, or older facts)"
 
 
 class Unread(Exception):
-    """A check of a host could not be made, because a probe gave no usable answer. This is not a fault of the host."""
+    """A check of a host could not be made, because a probe gave no usable answer. Such a check does not count as a
+    fault of the host.
+    """
 
 
 @dataclass(frozen=True)
@@ -62,8 +64,8 @@ class AuditContext:
     def minute(self) -> datetime:
         """The time ``now``, rounded down to the minute.
 
-        A result that depends on ``now`` is computed for each host. One that depends on ``minute`` is computed once a
-        minute.
+        A result that depends on ``now`` is computed for each host. A result that depends on ``minute`` is computed once
+        a minute.
         """
         return self.now.replace(second=0, microsecond=0)
 
@@ -113,12 +115,12 @@ class AuditContext:
 
     @property
     def gpus(self) -> tuple[Gpu, ...]:
-        """The host's GPUs as their drivers report them. Raises ``Unread`` if no driver reports any."""
+        """The host's GPUs as their drivers report them. Raises ``Unread`` if no driver reports GPUs."""
         return self.judged("cards", lambda ctx: _of_cards(ctx, lambda cards: cards.gpus(ctx)))
 
     @property
     def gpu_events(self) -> tuple[GpuEvent, ...]:
-        """The recent GPU events in the kernel log. Raises ``Unread`` if no role can read them."""
+        """The recent GPU events in the kernel log. Raises ``Unread`` if no role can read GPU events."""
         return self.judged("events of cards", lambda ctx: _of_cards(ctx, lambda cards: cards.events(ctx)))
 
     def judged(self, key: Hashable, work: Callable[[AuditContext], T], *, tries: int = MOST_RESULTS) -> T:
@@ -132,8 +134,8 @@ class AuditContext:
     def settled(self, key: Hashable, work: Callable[[Facts], T]) -> T:
         """Return the result of ``work`` for the facts of this context.
 
-        A result that uses this one is shared by hosts with equal results of ``work``, even if their facts differ. For
-        example, different amounts of memory may both be sufficient.
+        A further result that uses this result is shared by hosts with equal results of ``work``, even if their facts
+        differ. For example, different amounts of memory may both be sufficient.
         """
         return self.memory.judged(key, self.facts, work)
 
@@ -244,7 +246,7 @@ class Cards:
     """A role's interface to the GPUs of one vendor: ``CARDS`` in the module ``gpus`` of the role's folder.
 
     ``gpus`` returns the GPUs as the driver reports them; ``events`` returns the recent events of GPUs. Both raise
-    ``Unread`` if the driver does not report them. ``on_bus`` counts the GPUs of the host, with or without a driver.
+    ``Unread`` if the driver reports no such data. ``on_bus`` counts the GPUs of the host, with or without a driver.
     ``driven`` is true if the host has a driver, even if Hostwright did not install it.
     """
 

@@ -2,9 +2,9 @@
 
 All functions are pure: the same facts can be judged again against another stack. If a state is not as desired, either
 the host changed (drift) or the desired state did (intent). Puppet calls these corrective and intentional changes. The
-host's release record distinguishes them: for each state that was as desired at the end of the last good run, it
-contains a hash. Records of earlier versions of Hostwright have other hashes, so that drift and intent cannot be
-distinguished until the next provisioning.
+host's release record distinguishes the two: it contains a hash of each state that was as desired at the end of the last
+good run. Records of earlier versions of Hostwright have other hashes, so that drift and intent cannot be distinguished
+until the next provisioning.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class LastGood:
     memory: Memory = field(default_factory=Memory)  #: cache of results, shared by all hosts of a run
 
     def why(self, resource: Resource | None = None) -> Why:
-        """Return why the state ``resource`` of the role is not as desired; without ``resource``, why another value
-        differs.
+        """Return why the state ``resource`` of the role is not as desired; without ``resource``, why a value other than
+        a state differs.
 
         A state has drifted if the record contains the hash of the state. Any other state is new in the stack.
         """
@@ -129,7 +129,7 @@ def judge(target: TargetHost, facts: Facts, at: datetime, known_before: KnownHar
 
 
 def _judged(target: TargetHost, looks_at: AuditScope, facts: Facts, at: datetime, hardware: KnownHardware) -> HostAudit:
-    """Compute the audit of a host, without its name. Hosts with the same desired state, facts and time share the
+    """Compute the audit of a host, without the host's name. Hosts with the same desired state, facts and time share the
     result.
     """
     memory = target.memory

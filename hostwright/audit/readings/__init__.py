@@ -1,1 +1,1 @@
-"""The values of a host (readings): the shell program that prints them, and the parser of its output."""
+"""The values of a host (readings): the shell program that prints the values, and the parser of its output."""

@@ -1,4 +1,4 @@
-"""Parse the output of the shell program that prints values of a host, and select the values that apply to it.
+"""Parse the output of the shell program that prints values of a host, and select the values that apply to the host.
 
 All functions are pure.
 """
@@ -27,7 +27,7 @@ _RECORD = Snippet(
 
 
 def all_values(stack: str, roles: Iterable[AuditValue]) -> tuple[AuditValue, ...]:
-    """Return the values ``roles``, which the host's roles define, and the two values of the release record."""
+    """Return ``roles`` (the values that the host's roles define), and the two values of the release record."""
     record = (
         AuditValue("stack", _RECORD.line("stack"), stack, layer=RELEASE_LAYER),
         AuditValue("at", _RECORD.line("at"), layer=RELEASE_LAYER),

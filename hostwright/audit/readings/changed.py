@@ -26,7 +26,7 @@ _DPKG = {"install": "installed", "upgrade": "upgraded", "remove": "removed", "pu
 
 
 def changed_since(facts: Facts) -> tuple[str, ...]:
-    """Return Packages, then files (each the latest first), that changed after the host's release record was written.
+    """Return the packages, then the files (the latest first), that changed after the release record was written.
 
     Empty if the host has no record or was not probed. A package is listed once: ``package driverctl installed
     0.111-1``.

@@ -38,7 +38,7 @@ def gpu_readings(ctx: AuditContext, product: str) -> Iterator[Reading]:
 
 
 def _alike(cards: Sequence[Gpu], value: Text) -> str:
-    """Return the most common ``value`` of the GPUs, then each GPU with another: ``90.04.38.00.03, card 3:
+    """Return the most common ``value`` of the GPUs, then each GPU with another value: ``90.04.38.00.03, card 3:
     90.04.96.00.01``.
     """
     common = Counter(map(value, cards)).most_common(1)[0][0]

@@ -1,7 +1,7 @@
 """The shell program that prints the values of a host, one ``name=value`` per line.
 
-An audit runs the program over SSH; hosts with the role ``selfaudit`` run it themselves. The program prints every
-package of a family and every toolkit, so that the stored output can be compared with a later stack.
+An audit runs the program over SSH; hosts with the role ``selfaudit`` run the program themselves. The program prints
+every package of a family and every toolkit, so that the stored output can be compared with a later stack.
 
 The program takes 25 to 40 ms, mostly in dpkg and ldconfig: each command runs once for the values of all roles. A
 command that may hang has a limit of ten seconds. The last line is ``complete=yes``.

@@ -43,7 +43,7 @@ def show_diagnosis(hosts: Sequence[HostAudit], ages: Ages) -> Iterator[Renderabl
 
 
 def word_of(host: HostAudit) -> str:
-    """Return the key in ``WORDS`` for the result of ``host``, by which hosts are counted and sorted."""
+    """Return the key in ``WORDS`` for the result of ``host``. Hosts are counted and sorted by this key."""
     if host.sentence:
         return "unread"
     if any(finding.grave for finding in host.findings):
@@ -55,7 +55,7 @@ def next_commands(hosts: Iterable[HostAudit], treatments: Mapping[str, Treatment
     """Return the commands to run after a diagnosis, each with its hosts.
 
     A host with failures that provisioning does not fix needs a rebuild, unless ``treatments`` has ``ForPeople`` for all
-    of them. For a host that could not be read, the error names the command.
+    these failures. For a host that could not be read, the error names the command.
     """
     found: dict[Command, list[str]] = {}
     for host in hosts:

@@ -21,7 +21,7 @@ IN_HOMES = 6
 
 
 def show_found(hosts: tuple[HostAudit, ...]) -> Iterator[RenderableType]:
-    """Yield the software of the largest group of equal hosts, then the differences of each other group from it."""
+    """Yield the software of the largest group of equal hosts, then the differences of other groups from that group."""
     largest = ""
     for group in found_groups(hosts):
         head, below = headed(group.names)

@@ -1,7 +1,7 @@
 """The contents of an SBOM: software on a host and its origin, from facts, states and the release record.
 
-All functions are pure. An SBOM contains only software that the host's layers installed or need. It contains no address
-of the host, and each text from the host is on one printable line.
+All functions are pure. An SBOM contains only software that the host's layers installed or need. An SBOM contains no
+address of the host, and each text from the host is on one printable line.
 """
 
 from __future__ import annotations
@@ -115,7 +115,6 @@ def key_of(software: Software) -> Key:
 
 
 def _cleaned(software: Software, clean: Callable[[str], str]) -> Software:
-    """Return ``software`` with each text passed through ``clean``, which masks secrets and joins lines."""
     return replace(
         software,
         name=clean(software.name),
@@ -195,8 +194,8 @@ def _public(address: str) -> str:
 
 
 def _needs(target: TargetHost, found: Mapping[str, tuple[Software, ...]]) -> dict[Key, tuple[Key, ...]]:
-    """Return the dependencies of each piece of software: its parts. The main software of a layer also depends on the
-    main software of each layer that the layer needs.
+    """Return the dependencies of each piece of software. Software depends on its parts. The main software of a layer
+    also depends on the main software of each layer that the layer needs.
     """
     needs: dict[Key, tuple[Key, ...]] = {}
     stack = target.stack

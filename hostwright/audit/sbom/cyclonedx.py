@@ -130,8 +130,8 @@ def _component(item: SbomItem, sbom: Sbom) -> Component:
 
 
 def _sha256(item: SbomItem) -> str:
-    """Return the SHA-256 of the stack's file for ``item`` if that version is installed, or else of the software's
-    origin. Empty if the software was modified.
+    """Return the SHA-256 of the stack's file for ``item`` if the stack's version is installed, else the only known
+    hash. Empty if the software was modified.
     """
     software = item.software
     if software.flaw:

@@ -21,7 +21,7 @@ from hostwright.inventory.patterns import fold
 _CLOCK = Clock()
 #: time in seconds for collecting hosts with the same problem into one printed line
 GATHER_S = 2.0
-#: results of hosts that ``HostEnded`` prints. No earlier event prints these results.
+#: results that are printed for the event ``HostEnded``, because no earlier event prints them
 PLAINLY = ("failed", "unreachable", "stopped", "untouched")
 
 
@@ -29,7 +29,7 @@ class Plain:
     """Prints a line per event of a run, with the time of day. Any thread may call the object with an event.
 
     Usage: ``with Plain(...) as view: view(event)``. Lines are never wrapped, because programs also read them. A problem
-    of several hosts is printed as one line, at most ``gather_s`` seconds after the first host has it.
+    of several hosts is printed as one line, at most ``gather_s`` seconds after the problem of the first host.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ def event_line(event: Event) -> str:
             line = f"{role}: re-attaching to {job}, which {operator or 'an earlier run'} left running"
         case events.Retrying() | events.Silent() | events.Rebooted() | events.Phase():
             line = sentence(event)
-        case events.Waiting(what=what) if what not in CONTACT:  # a host that is slow to connect has an event `Silent`
+        case events.Waiting(what=what) if what not in CONTACT:  # the event `Silent` reports a slow connection
             line = sentence(event)
         case events.RoleProgress(role=role, progress=progress) if progress.retry is not None:
             line = f"{role}: {retry_sentence(progress)}"

@@ -78,7 +78,9 @@ def make_progress(console: Console) -> Iterator[TransferProgress]:
 
 
 def summary(done: Iterable[Mirrored]) -> Table:
-    """Return a table of mirrored files: name, size, checksum and origin, and whether it replaces a vendor's file."""
+    """Return a table of mirrored files: name, size, checksum and origin, and whether the file replaces a vendor's
+    file.
+    """
     table = Table(box=None, pad_edge=False)
     for title in ("artifact", "file", "size", "sha256", ""):
         whole = title not in {"file", ""}

@@ -156,7 +156,7 @@ def _repeated(request: Request) -> dict[str, str | bool | tuple[str, ...]]:
 
 
 def options_of(verb: str) -> Set[str]:
-    """Return the options of Hostwright's ``verb``, and always ``""``; the empty set for an unknown verb."""
+    """Return the names of the options of ``verb``, plus an empty name; the empty set for an unknown verb."""
     return _verbs().get(verb, frozenset())
 
 

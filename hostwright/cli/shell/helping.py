@@ -31,7 +31,7 @@ _ORDER = (
 )
 _SITE = "Of this site"
 SITE = "the site: a directory with inventory/ and tasks.py (default: the nearest one, searching upwards)"
-#: options without a verb that the help text shows
+#: options that may stand without a verb, and their descriptions in the help text
 _OPTIONS = (
     ("--help [VERB]", "show this help, or the help of a verb"),
     ("--list", "list the verbs by name"),
@@ -84,7 +84,7 @@ def split(task: Task[Any]) -> tuple[str, list[str]]:
 
 
 def by_purpose(verbs: Collection) -> dict[str, list[tuple[str, Task[Any]]]]:
-    """Return title of a group of verbs → its verbs with their names, in the order of the help text."""
+    """Return title → names and verbs, for each group of verbs, in the order of the help text."""
     groups: dict[str, list[tuple[str, Task[Any]]]] = {}
     for name, task in sorted(_tasks(verbs), key=lambda pair: _place(pair[1])):
         groups.setdefault(_title(task), []).append((name, task))

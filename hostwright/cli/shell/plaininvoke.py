@@ -1,4 +1,4 @@
-"""Rejects hosts without ``--hosts`` in a call of ``invoke``, which would interpret them as tasks."""
+"""Rejects hosts without ``--hosts`` in a call of ``invoke``, because ``invoke`` would interpret them as tasks."""
 
 from __future__ import annotations
 

@@ -66,7 +66,9 @@ def no_verb(typed: str, word: str, verbs: Sequence[str]) -> str:
 
 
 def single_dash(typed: str, name: str, verb: ParserContext) -> str:
-    """Return the message for ``name``, a long option with one dash. Invoke would parse it as several short options."""
+    """Return the message for ``name``, a long option with one dash. Invoke would parse ``name`` as several short
+    options.
+    """
     from hostwright.cli.shell import elsewhere
 
     long, flags = f"-{name}", (*verb.flag_names(), *(f"--{each}" for each in CORE))

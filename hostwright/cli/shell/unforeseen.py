@@ -58,7 +58,7 @@ def _is_somewhere() -> bool:
 
 
 def _in_state(file: object) -> bool:
-    with suppress(InputError):  # the state directory is unknown if the home directory is
+    with suppress(InputError):  # without a home directory, the state directory is unknown
         return isinstance(file, str) and Path(file).is_relative_to(state_root())
     return False
 

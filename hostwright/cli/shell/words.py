@@ -19,7 +19,7 @@ from hostwright.cli.shell import suggestions
 from hostwright.cli.shell.suggestions import is_no_option
 from hostwright.common.command import Command
 
-#: options that a word without an option's name can set. The first option that the verb has is set.
+#: options that a positional argument can set. It sets the first of these options that the verb has.
 BARE = ("run", "schema", "hosts", "host")
 #: options of Invoke that may stand after a verb
 _ALSO_BEHIND = ("--help", "-h", "--site", "--list", "--version", "--complete")
@@ -28,7 +28,7 @@ _ASKING = {"--help": "help", "-h": "help", "--list": "list", "--version": "versi
 
 
 class WordsParser(Parser):
-    """Invoke's parser, extended by bare hosts after a verb, and by suggestions in error messages."""
+    """Invoke's parser, extended to accept hosts without ``--hosts``, and to add suggestions to error messages."""
 
     def parse_argv(self, argv: list[str]) -> ParseResult:
         """Override Invoke's method: rewrite ``argv`` before parsing. Raises ``ParseError``, with a suggestion, for a
@@ -43,8 +43,8 @@ class WordsParser(Parser):
         return result
 
     def _of(self, words: Sequence[str]) -> Parser:
-        """Return a parser for only the verbs in ``words``, because Invoke copies all verbs of a parser,
-        which is slow.
+        """Return a parser for only the verbs in ``words``, because Invoke copies all verbs of a parser, and copying is
+        slow.
         """
         named = {self.contexts[word].name: self.contexts[word] for word in words if word in self.contexts}
         return Parser(named.values(), self.initial, self.ignore_unknown)
@@ -57,7 +57,7 @@ def _asking(argv: Sequence[str], verbs: Mapping[str, ParserContext]) -> list[str
 
 
 def bare_option(context: ParserContext) -> Argument | None:
-    """Return the option that is set by a word without an option after this verb; ``None`` if the verb has none."""
+    """Return the option that a positional argument after this verb sets; ``None`` if the verb has no such option."""
     return next((context.args[name] for name in BARE if name in context.args), None)
 
 
@@ -104,7 +104,7 @@ class _Walk:
     bare: list[str] = field(default_factory=list)
     given: set[str] = field(default_factory=set)
     free: int = 0  #: number of positional arguments that this verb still needs
-    named: str = ""  #: value of the option that ``bare`` would set, if the operator typed this option
+    named: str = ""  #: value of the option for positional arguments, if the operator typed this option
     taken: list[str] = field(default_factory=list)  #: positional arguments of this verb that were already read
     before: tuple[str, str] = ("", "")  #: last typed option and the option's value
 
@@ -113,7 +113,7 @@ class _Walk:
 
     @property
     def asked_for(self) -> str:
-        # a verb may have the option too: `lock` defines its own --list
+        # a verb may have an option of the same name: `lock` defines its own --list
         asked = self.given - (self.verb.flags.keys() if self.verb else self.given)
         return next((name for option, name in _ASKING.items() if option in asked), "")
 

@@ -46,7 +46,7 @@ def rebuild(request: Request, from_: str = "", report: bool = False) -> int:
     start = _start(from_)
     fleet = open_fleet(request)
     targets = targets_of(fleet, request)
-    read_limits(request, len(targets))  # an operator should see mistakes before typing a password
+    read_limits(request, len(targets))  # mistakes are reported before the operator types a password
     password = ask_password(request)
     if request.check:
         decisions = shown(
@@ -130,7 +130,7 @@ def rollback(request: Request, to: str = "") -> int:
     fleet = open_fleet(request)
     targets = targets_of(fleet, request)
     ways = fleet.ways_back(targets, to)
-    if ways.errors or ways.untouched:  # no host is rolled back unless every host can be
+    if ways.errors or ways.untouched:  # no host is rolled back unless all hosts can be rolled back
         return show_no_way_back(ways, targets, to, as_json=request.json)
     for sentence in intents(ways.values):
         warn(sentence)
@@ -211,7 +211,7 @@ def power(request: Request, order: str, boot: str = "", image: str = "") -> int:
     if order in DISTURBING:
         what = f"`power {order}` ends all work on the hosts"
         refuse_unasked(what, yes=request.yes, as_json=request.json)
-        read_bmcs(targets)  # an operator should see mistakes before typing a password
+        read_bmcs(targets)  # mistakes are reported before the operator types a password
         password = ask_password(request)
         done = "powers off" if order == "off" else "power-cycles"
         consequences = [f"{done} {counted(target.name for target in targets)}"]

@@ -224,8 +224,8 @@ def _read(file: Path, _: tuple[int, int]) -> list[tuple[str, str, Any, str]]:
 
 
 def _overlong_key(text: str) -> int:
-    """Return the number of the first line whose key may have too many parts; 0 without such a line. tomllib's time is
-    quadratic in the number of parts: it needs minutes for 20,000.
+    """Return the number of the first line whose key may have too many parts; 0 without such a line. tomllib needs
+    quadratic time for such a key: minutes for 20,000 parts.
     """
     for number, line in enumerate(text.splitlines(), 1):
         if any(part.count(".") >= MOST_PARTS for part in re.split("[=,]", line)):
@@ -260,8 +260,8 @@ def _at(file: Path, text: str, way: tuple[str, ...]) -> str:
 
 
 def _checked(name: str, value: Any, origin: str) -> Any:
-    """Convert ``value`` in the file to the type of the option ``name``. Raises ``InputError``, with ``origin``, if
-    invalid.
+    """Convert ``value`` from the site's file to the type of the option ``name``. Raises ``InputError``, with
+    ``origin``, if the value is invalid.
     """
     if name in TYPED:
         raise InputError(

@@ -19,7 +19,9 @@ from hostwright.plan.targets import Targets
 
 
 def show_adoption(adoption: Adoption, targets: Targets, *, as_json: bool) -> None:
-    """Print each written stack: its hosts, its file, the remaining differences, and the command that plans with it."""
+    """Print each written stack: its hosts, its file, the remaining differences, and the command that plans with this
+    stack.
+    """
     if as_json:
         print_document("adopted", adoption_json(adoption))
         return

@@ -54,7 +54,8 @@ def show_variables(fleet: Fleet, targets: Targets, request: Request, *, why: boo
     for (stack, *lines), names in alike.items():
         head, below = headed(names)
         for line in [title] if len(title := f"# {head}  {stack}") <= out.width else [f"# {head}", f"# {stack}"]:
-            out.print(Text(line, style="bold"), soft_wrap=True)  # YAML does not allow the console to wrap a comment
+            # a comment that the console wraps would not be valid YAML
+            out.print(Text(line, style="bold"), soft_wrap=True)
         if below:
             out.print(Text(f"# {below}", style="dim"), soft_wrap=True)
         for line in lines:
@@ -163,7 +164,7 @@ def _listed(fleet: Fleet, host: Host, stack: str, secrets: Sequence[str], outsid
 
 
 def show_remarks(fleet: Fleet, chosen: Sequence[Host]) -> None:
-    """Print on standard error mistakes in hosts that prevent provisioning, and variables that no role reads."""
+    """Print, on standard error, hosts' mistakes that prevent provisioning, and variables that no role reads."""
     mistakes = Mistakes()
     for host in chosen:
         with mistakes:

@@ -43,7 +43,7 @@ class TerminalView(View):
 class RunView(TerminalView):
     """The display of a run: a live table in a terminal, plain lines elsewhere.
 
-    With ``quiet``, it uses standard error, because standard output is reserved for a report.
+    With ``quiet``, the display uses standard error, because standard output is reserved for a report.
     """
 
     def __init__(self, *, quiet: bool):
@@ -114,8 +114,8 @@ class Audited(Counting):
 
 
 def watch(every: str, once: Callable[[], tuple[int, RenderableType]]) -> int:
-    """Call ``once`` every ``every`` (such as ``30s``), and show its text, until Ctrl-C. Return the last exit status of
-    ``once``.
+    """Call ``once`` at intervals of ``every`` (such as ``30s``), and show the returned text, until Ctrl-C. Return the
+    last exit status of ``once``.
     """
     try:
         period_s = max(durations.seconds(every), LEAST_S)
@@ -136,6 +136,6 @@ def watch(every: str, once: Callable[[], tuple[int, RenderableType]]) -> int:
     except KeyboardInterrupt:
         if shown is None:
             raise
-        if out.is_terminal:  # `Live` erases the last audit from a terminal's screen
+        if out.is_terminal:  # `Live` has erased the last audit from the terminal's screen
             out.print(shown)
         return status

@@ -1,4 +1,4 @@
-"""Caches pydantic's type adapters. Each is created on first use, because that takes milliseconds."""
+"""Caches pydantic's type adapters. Each adapter is created on first use, because creation takes milliseconds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def adapter(kind: type[T]) -> TypeAdapter[T]:
     >>> adapter(tuple[int, ...]).validate_json("[1, 2]")
     (1, 2)
     """
-    hashable: Any = kind  # mypy does not know that a class is hashable.
+    hashable: Any = kind  # mypy does not accept a class as hashable.
     return _adapter(hashable)
 
 

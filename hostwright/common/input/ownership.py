@@ -53,7 +53,7 @@ def fault_of(path: Path) -> str:
 
 
 def fault_below(root: Path, folders: Collection[str] | None = None) -> str:
-    """Return the first reason, as in ``fault_of``, for ``root`` or any file below it; empty without a reason.
+    """Return the first fault, as ``fault_of`` does, of ``root`` or a file below ``root``; empty without a fault.
 
     If ``folders`` is given, only these subfolders are checked.
     """

@@ -1,6 +1,7 @@
 """YAML values without quotes that are ambiguous: ``0644`` is 420, ``1.10`` is 1.1, ``y`` may be true or text.
 
-Such a value is parsed as YAML 1.1, as in Ansible. It also keeps its text in the file, so that a field can reject it.
+Such a value is parsed as YAML 1.1, as in Ansible. The value also keeps its text in the file, so that a field can reject
+the value.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class UnquotedText(str, Unquoted):
 
 
 def number_as_written(value: Any, text: str) -> Any:
-    """Return the number ``value``, with its ``text`` in the file if ``str(value)`` would differ from it.
+    """Return the number ``value``, with its ``text`` in the file if ``str(value)`` differs from that text.
 
     >>> number_as_written(420, "0644").text, type(number_as_written(4, "4"))
     ('0644', <class 'int'>)

@@ -80,7 +80,7 @@ def _expected(detail: ErrorDetails) -> str:
 
 
 def unknown_name(name: str, valid: Iterable[str]) -> str:
-    """Return the message for the unknown ``name``, which suggests the most similar of the ``valid`` names."""
+    """Return the message for the unknown ``name``, with the most similar of the ``valid`` names as a suggestion."""
     return f"{name!r} is unknown here; {suggestion(name, valid)}"
 
 

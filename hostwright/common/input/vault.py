@@ -72,7 +72,7 @@ def is_vault(text: str) -> bool:
 
 
 def password_of(source: str) -> Secret:
-    """Read a vault password from the file ``source``, or from the output of ``source`` if it is executable, as in
+    """Read a vault password from the file ``source``, or from the output of ``source`` if the file is executable, as in
     Ansible.
 
     A program inherits the operator's environment and standard error. Raises ``InputError`` if the file cannot be read

@@ -283,7 +283,7 @@ def _syntax_error(error: yaml.MarkedYAMLError, text: str, file: str) -> InputErr
 
 MAX_VALUES = 2_000_000  #: maximum number of values in a file after aliases are expanded
 MAX_DEPTH = 100  #: maximum nesting depth of mappings and lists
-#: minimum estimated nesting depth for an exact check. libyaml overflows the stack at about 20,000 levels.
+#: estimated nesting depth from which the exact depth is checked. libyaml overflows the stack at about 20,000 levels.
 _SUSPECT = 1000
 _BRACKETS = re.compile(r"[\[\]{}]")
 _SIGNS = re.compile(rf"^[ ?:-]{{{_SUSPECT}}}", re.MULTILINE)

@@ -1,1 +1,1 @@
-"""Readers for inventory files and inventory programs. Each adds hosts and variables to a ``Draft``."""
+"""Readers for inventory files and inventory programs. Each reader adds hosts and variables to a ``Draft``."""

@@ -29,7 +29,7 @@ PROGRAM = "ansible-inventory"
 
 
 def read_with_ansible(sources: Sequence[Path], plugins: Sequence[Path], draft: Draft, tell: Tell) -> None:
-    """Run ``ansible-inventory`` for ``sources``, and add definitions that no other file has to ``draft``.
+    """Run ``ansible-inventory`` for ``sources``, and add to ``draft`` the definitions that no other file has.
 
     ``plugins`` are the files that only Ansible can read. Raises ``InputError`` if the program is missing or fails.
     """
@@ -60,7 +60,9 @@ def _absolute(source: Path) -> str:
 
 
 def configured(root: Path) -> tuple[Path, list[Path]] | None:
-    """Return the path of the ``ansible.cfg`` for ``root``, and the inventories that it names; ``None`` without any."""
+    """Return the path of the ``ansible.cfg`` for ``root``, and the inventories that this file names; ``None`` if it
+    names none.
+    """
     file, sections = _sections(root)
     defaults = sections.get("defaults", {})
     sources = [file.parent / expanded(part) for part in _parts(defaults.get("inventory", ""))]

@@ -67,7 +67,7 @@ def _has_windows_lines(program: Path) -> bool:
 
 
 def ask(command: list[str], where: str, tell: Tell, folder: Path | None = None) -> dict[str, Any]:
-    """Run ``command`` in the directory ``folder``, if given, and return the JSON object that it prints.
+    """Run ``command`` in the directory ``folder``, if given, and return the JSON object that the command prints.
 
     The command has no terminal. The time and the size of the output are limited. ``where`` names the command in
     messages.

@@ -1,7 +1,7 @@
 """Reads ``group_vars/`` and ``host_vars/``, which have a file or a directory of files for each group or host.
 
 As in Ansible, only the first of ``web``, ``web.yml``, ``web.yaml`` and ``web.json`` that exists is read for ``web``. If
-this is a directory, all files in it are read.
+that one is a directory, all files in it are read.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Distributes the files of one run: ``FileSources`` chooses the source of each file, and HTTP servers provide it.
+"""Distributes the files of one run: ``FileSources`` chooses the source of each file, and HTTP servers send the files.
 
-A transfer needs a ``Ticket``, which names the source, and a ``Grant`` of this source. A host that ``FileSources``
+A transfer needs a ``Ticket`` with the name of the source, and a ``Grant`` of this source. A host that ``FileSources``
 selects as a source runs its server over the connection from this machine.
 """
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from hostwright.transport.exchange import Ends
 
 KEPT = 8  #: maximum number of finished hosts whose connections stay open to serve files to others (our choice)
-UNREACHED = 3  #: number of hosts unable to reach an address after which no host uses the address
+UNREACHED = 3  #: number of hosts that cannot reach an address before all hosts stop using it
 
 
 @dataclass(eq=False)
@@ -146,9 +146,7 @@ class Handout:
             return None
 
     def reached(self, host: str, grant: Grant, *, well: bool) -> None:
-        """Record whether ``host`` could connect to this machine at the address of ``grant``. ``well`` means that it
-        could.
-        """
+        """Record whether ``host`` could connect to this machine at the address of ``grant``. ``well`` means success."""
         with self._lock:
             reach = self._reach.setdefault(grant.address, _Reach())
             (reach.reached if well else reach.failed).add(host)
@@ -195,7 +193,7 @@ class Handout:
             threading.Thread(target=member.end, name="cut-files", daemon=True).start()
 
     def leave(self, host: str, connection: HostConnection) -> bool:
-        """Remove ``host`` from the distribution after the run's work on it.
+        """Remove ``host`` from the distribution when the run's work on the host is over.
 
         Return whether ``connection`` stays open, because other hosts still fetch files over this connection.
         """
@@ -216,7 +214,7 @@ class Handout:
         return False
 
     def tidy(self) -> None:
-        """Close the connections that were kept open for other hosts, once no other host uses them."""
+        """Close each connection that was kept open for other hosts and that no other host uses any more."""
         with self._lock:
             kept = [(host, member) for host, member in self._entered.items() if member.kept]
         for host, member in kept:
@@ -267,6 +265,6 @@ class Handout:
 def _comes_as_it_is_reached(ends: Ends) -> bool:
     """Return whether a host's own connections come from the address at which this machine reaches the host.
 
-    It is false over a jump host. It is also false on the loopback interface, where a program can use any address.
+    Return ``False`` over a jump host, and on the loopback interface, where a program can use any address.
     """
     return bool(ends.local and ends.remote) and not ipaddress.ip_address(ends.remote).is_loopback

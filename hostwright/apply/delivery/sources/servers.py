@@ -1,7 +1,7 @@
 """The HTTP servers from which hosts fetch files: one on this machine, and one on each host that serves other hosts.
 
 A server returns the file with the requested sha256 to a client with a valid token. Plain HTTP suffices: the files are
-public, and hosts receive their checksums over SSH.
+public, and hosts receive the files' checksums over SSH.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ class FileServer:
         self._lock = threading.Lock()
 
     def grant(self, item: StoredFile, address: str, ports: Ports, peer: str, *, bound: bool = False) -> Grant:
-        """Allow ``peer`` to fetch the file ``item`` once from ``address`` of this machine. Start a server there if
-        necessary.
+        """Allow ``peer`` to fetch the file ``item`` once from ``address`` of this machine. Start a server at that
+        address if necessary.
 
-        ``peer`` is an address, or a name, which is not checked. With ``bound``, only ``peer`` may use the token.
+        ``peer`` is an address, or a name; a name is not checked. With ``bound``, only ``peer`` may use the token.
 
         Raises ``InputError`` or ``HostwrightError`` if no server can listen at this address.
         """
@@ -160,13 +160,13 @@ class FileServer:
 
 @cache
 def program() -> str:
-    """Return the text of the Perl program that serves files on a host, without its leading comment."""
+    """Return the Perl program that serves files on a host, without the leading comment."""
     return perl(Path(__file__).with_name("serve.pl"))
 
 
 @dataclass
 class PeerServer:
-    """The file server on one host, which ends with the connection to the host.
+    """The file server on one host. The server exits when the connection to the host ends.
 
     ``files`` are the paths that the server may serve; ``name`` is the name of the server's systemd unit on the host.
     """

@@ -28,7 +28,7 @@ UPLOADS = 2  #: default maximum number of simultaneous uploads from one host to 
 PATIENCE_S = 600.0  #: maximum seconds that a host waits for a free peer instead of the controller (our choice)
 
 BAD_PEER = 2  #: number of hosts that fail to fetch from a peer before the peer is no longer a source
-ALONE = 3  #: number of peers without any successful fetch by a host, after which the host uses no peers
+ALONE = 3  #: number of peers that fail for a host, without any success, before the host uses no peers
 #: minimum numbers of failed connections and of affected hosts that indicate a firewall between hosts
 CLOSED_PAIRS, CLOSED_HOSTS = 4, 2
 
@@ -118,9 +118,9 @@ class _Account:
 class _Share:
     file: str
     group: _Group
-    #: requests of hosts without failed transfers, which can use any source
+    #: requests of hosts without failed transfers; any source can serve these requests
     waiting: dict[str, Ticket] = field(default_factory=dict)
-    #: requests of hosts with failed transfers, or that have waited for ``PATIENCE_S``
+    #: requests of hosts that have failed transfers, or have waited for ``PATIENCE_S``
     special: dict[str, Ticket] = field(default_factory=dict)
     coming: dict[str, _Account] = field(default_factory=dict)  #: hosts that are receiving the file
     idle: dict[str, _Account] = field(default_factory=dict)  #: hosts that have the file and could serve it
@@ -176,7 +176,7 @@ class FileSources:
         self._sending = self._serving = 0
 
     def join(self, host: str) -> None:
-        """Add ``host``, without any files, at the start of the run's work on it."""
+        """Add ``host``, without any files, at the start of the run's work on the host."""
         account = self._hosts[host]
         with self._lock:
             account.gone = False
@@ -219,7 +219,7 @@ class FileSources:
                 changed.extend(self._blame(self._hosts[ticket.host], self._hosts[ticket.source], connect=connect))
 
     def ended(self, ticket: Ticket) -> None:
-        """Record that the transfer for ``ticket`` ended early, for a reason other than its source."""
+        """Record that the transfer for ``ticket`` ended early, and that the source was not the cause."""
         with self._deciding() as changed:
             changed.extend(self._release(ticket, kept=False))
 
@@ -274,7 +274,7 @@ class FileSources:
                     ticket.settle(None)
 
     def leave(self, host: str) -> None:
-        """Remove ``host`` at the end of the run's work on it."""
+        """Remove ``host`` at the end of the run's work on the host."""
         account = self._hosts[host]
         with self._deciding() as changed:
             self._turn(account, PeerState.NONE)
@@ -305,8 +305,8 @@ class FileSources:
 
     @contextmanager
     def _deciding(self) -> Iterator[list[_Share]]:
-        """Hold the lock while the caller adds shares to the yielded list. Then assign sources to the hosts that wait
-        for these files.
+        """Hold the lock while the caller adds shares (each a file in a group of hosts) to the yielded list. Then assign
+        sources to the hosts that wait for these files.
         """
         changed: list[_Share] = []
         begin: list[str] = []
@@ -348,9 +348,6 @@ class FileSources:
         account.role = role
 
     def _release(self, ticket: Ticket, *, kept: bool) -> list[_Share]:
-        """Free the source of a finished transfer, and return the shares that this source can now serve. ``kept`` means
-        that the receiving host now has the file.
-        """
         share = self._share(self._hosts[ticket.host], ticket.file)
         share.coming.pop(ticket.host, None)
         if ticket.source == CONTROLLER:
@@ -362,9 +359,6 @@ class FileSources:
         return [share, *self._replace(peer)]
 
     def _blame(self, account: _Account, peer: _Account, *, connect: bool) -> list[_Share]:
-        """Record that the source ``peer`` failed for ``account``, and return the shares of the files of ``peer``.
-        ``connect`` means that ``account`` could not connect to ``peer``.
-        """
         if account.alone:
             return []
         account.failed_with.add(peer.name)
@@ -376,9 +370,7 @@ class FileSources:
         return self._replace(peer)
 
     def _leave_alone(self, account: _Account) -> None:
-        """Assign no other host as a source to this host. Failures of this host no longer count against the hosts that
-        served it.
-        """
+        """Assign no other host as a source to this host. Failures of this host no longer count against other hosts."""
         account.alone = True
         for name in account.failed_with:
             self._hosts[name].failed_for.discard(account.name)

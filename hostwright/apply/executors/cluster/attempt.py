@@ -50,7 +50,9 @@ class Workplace:
 
 
 class Attempt:
-    """One attempt of a worker at the host of ``task``. ``key`` is the name that the cluster gave to the task."""
+    """One attempt of a worker to work on the host of ``task``. ``key`` is the name that the cluster gave to the
+    task.
+    """
 
     def __init__(self, place: Workplace, task: Task, key: str = ""):
         self.id = new_attempt()

@@ -99,7 +99,7 @@ def is_loopback(address: str) -> bool:
 
 
 def is_open(address: str) -> bool:
-    """Return whether the scheduler at ``address`` has no TLS, and other machines can reach it."""
+    """Return whether the scheduler at ``address`` has no TLS, and can be reached from other machines."""
     return not address.startswith(TLS) and not is_loopback(address)
 
 
@@ -113,8 +113,8 @@ def _security() -> tuple[Security, ssl.SSLContext | None]:
 
 
 def _reach(address: str, host: str, port: int, context: ssl.SSLContext | None) -> None:
-    """Raise ``InputError`` if no server listens at ``host`` and ``port``, or if its certificate is untrusted. Dask's
-    own errors do not name these causes.
+    """Raise ``InputError`` if no server listens at ``host`` and ``port``, or if the server's certificate is untrusted.
+    Dask's own errors do not name these causes.
     """
     try:
         with socket.create_connection((host, port), CONNECT_S) as plain:
@@ -142,8 +142,8 @@ def _reach(address: str, host: str, port: int, context: ssl.SSLContext | None) -
 
 
 def _is_other(plain: socket.socket) -> bool:
-    """Return whether a server is not a Dask scheduler, from its first bytes. Dask would read the first bytes of another
-    protocol as a length, and allocate that much memory.
+    """Return whether the first bytes from a server show that it is not a Dask scheduler. Dask would read the first
+    bytes of another protocol as a length, and allocate that much memory.
     """
     plain.settimeout(SNIFF_S)
     try:

@@ -83,7 +83,7 @@ def brief_of(run: Run, roles: tuple[str, ...], archive: SiteArchive) -> Brief:
 class ClusterExecutor(RunExecutor):
     """The workers of a Dask cluster during one run.
 
-    Entering the context sets up the workers, and raises ``HostwrightError`` if that fails.
+    Entering the context sets up the workers, and raises ``HostwrightError`` if the setup fails.
     """
 
     def __init__(self, cluster: Cluster, run: Run):
@@ -105,7 +105,8 @@ class ClusterExecutor(RunExecutor):
     @property
     def slots(self) -> int:
         """The number of hosts on which the workers can work at the same time."""
-        # After the loss of all workers, one slot lets the run submit each host, which then fails with this reason.
+        # After the loss of all workers, one slot lets the run submit each host, so that the host fails with this
+        # reason.
         return 1 if self._lost else sum(self._workers.values())
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **_: P.kwargs) -> Future[T]:  # noqa: ARG002
@@ -179,7 +180,7 @@ class ClusterExecutor(RunExecutor):
     # -------------------- The thread that handles messages calls the methods below.
 
     def _take(self) -> None:
-        """Run the calls in ``_inbox`` in order. An error in a call ends the run, which raises that error."""
+        """Run the calls in ``_inbox`` in order. If a call raises an error, the run ends with that error."""
         while call := self._inbox.get():
             try:
                 call()

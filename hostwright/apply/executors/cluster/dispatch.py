@@ -49,7 +49,7 @@ class HostAssignment:
     given: frozenset[str] = frozenset()  #: addresses of the workers that may claim the host
     sent: int = 0  #: number of times that the host was sent to the cluster
     taken: bool = False
-    times: int = 0  #: number of times that a worker with the host was lost or released the host
+    times: int = 0  #: number of workers that were lost while they had the host, or that released the host
     plan: Plan | None = None  #: first plan for the host that a worker reported
     results: tuple[RoleResult, ...] = ()  #: results of the host's roles in the current attempt
     reboots: int = 0
@@ -210,8 +210,8 @@ class Dispatch:
             }
 
     def _give_again(self, assignment: HostAssignment, why: str, *, counts: bool = True) -> None:
-        """Send a host to the available workers again. After ``AGAIN`` further attempts, end its work with the error
-        message ``why``. This call counts as a failed attempt if ``counts`` is true.
+        """Send a host to the available workers again. After ``AGAIN`` further attempts, end the work on the host with
+        the error message ``why``. This call counts as a failed attempt if ``counts`` is true.
         """
         assignment.times += counts
         if assignment.times > AGAIN:

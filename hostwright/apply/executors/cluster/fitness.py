@@ -86,7 +86,7 @@ class Demands:
 def misfits(
     demands: Demands, machines: Mapping[str, Machine], errors: Mapping[str, BaseException]
 ) -> Mapping[str, str]:
-    """Return the reason why each unfit process of a cluster is unfit, by address.
+    """Return address → reason, for each unfit process of a cluster.
 
     ``errors`` are the errors of processes that have not reported a ``Machine``.
     """
@@ -101,7 +101,7 @@ def misfits(
 def _unreported(error: BaseException) -> str:
     if isinstance(error, TimeoutError):
         return f"hangs ({error})"
-    text = f"{type(error).__name__}: {error}"  # Dask may pass on an error only as text.
+    text = f"{type(error).__name__}: {error}"  # Dask may transfer an error only as text.
     if any(kind in text for kind in ("ModuleNotFoundError", "ImportError", "AttributeError")):
         return "has no Hostwright, or another version; install the same version there"
     return f"did not report its versions ({short(text)})"
@@ -156,7 +156,9 @@ def refuse_secrets(address: str, targets: Iterable[TargetHost], password: Secret
 
 
 def refuse_holding(address: str, archive: SiteArchive, roster: Roster, targets: Iterable[TargetHost]) -> None:
-    """Raise ``InputError`` if a file of the site contains a secret of ``targets`` and would be sent without TLS."""
+    """Raise ``InputError`` if a file of the site contains a secret of ``targets``, and the file would be sent without
+    TLS.
+    """
     if address.startswith(TLS):
         return
     known = (secret.reveal() for secret in secrets_in(roster.inventory.hosts.values(), targets))

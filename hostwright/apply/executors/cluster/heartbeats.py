@@ -81,7 +81,7 @@ class Heartbeats:
                 due = line.due
             heartbeat = self._heartbeat(worker)
             if heartbeat.going or heartbeat.leave or due > line.sent:
-                with suppress(Exception):  # Dask may raise any error, which must not end the heartbeats.
+                with suppress(Exception):  # Dask may raise any error, and none may end the heartbeats.
                     found = self._client.run(hear, self._session, heartbeat, workers=[worker], on_error="ignore")
                     if found.get(worker):
                         self._received(worker, heartbeat)

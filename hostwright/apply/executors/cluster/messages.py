@@ -52,7 +52,7 @@ class Brief:
 
 
 def of_workers(request: Request) -> Request:
-    """Return ``request`` for workers, without values of variables and commands, which may contain secrets."""
+    """Return ``request`` for workers, without variable values and commands, because these may contain secrets."""
     return replace(request, var=(), notify="", own={})
 
 
@@ -134,7 +134,8 @@ def fingerprint(target: TargetHost) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Go:
-    """Permission for a worker's attempt to begin. It contains the encrypted secrets until the attempt's first report.
+    """Permission for a worker's attempt to begin. The permission contains the encrypted secrets until the attempt's
+    first report.
 
     ``ended`` are the host's jobs whose end was reported by earlier, lost workers; ``None`` if no worker was lost.
     """
@@ -183,8 +184,8 @@ class Done:
 class Message:
     """One message of a worker's attempt to work on a host.
 
-    ``number`` counts the attempt's recorded messages from 1. ``number`` is 0 for a message that is only shown. ``at``
-    is the time on the worker's clock.
+    ``number`` counts the attempt's recorded messages from 1. ``number`` is 0 for a message that is shown but not
+    recorded. ``at`` is the time on the worker's clock.
     """
 
     host: str

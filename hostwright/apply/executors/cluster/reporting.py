@@ -1,6 +1,6 @@
 """Reports one attempt at a host from a worker. Each event is masked, numbered, stored on the worker, and sent.
 
-A worker sends only data that a journal may contain, because all clients of a scheduler can read its events. The file on
+A worker sends only data that a journal may contain, because all clients of a scheduler can read all events. The file on
 the worker fills gaps in the run's journal after a crash.
 """
 
@@ -32,7 +32,7 @@ from hostwright.plan.model import Answer, Facts
 
 T = TypeVar("T")
 
-SHOWN_S = 1.0  #: minimum seconds between two reports on unchanged progress, which are not recorded (our choice)
+SHOWN_S = 1.0  #: minimum seconds between two unrecorded progress reports on the same step (our choice)
 _DURABLE = (events.RoleFinished, events.HostEnded)  #: types of events to sync to disk before sending
 FOLDER = "attempts"  #: directory for records in the state directory. Each run has a directory with a file per attempt.
 LONGEST = 64 << 20  #: maximum number of bytes of one recorded message. The facts of a host take a few hundred kB.
@@ -177,7 +177,7 @@ def folder_of(run: str, root: Path | None = None) -> Path:
 
 
 class AttemptRecord:
-    """The file of one attempt on a worker's machine, to which the attempt's messages are appended.
+    """The file on a worker's machine to which the messages of one attempt are appended.
 
     A write error is ignored, so that a full disk does not stop the work.
     """
@@ -198,7 +198,7 @@ class AttemptRecord:
         return record
 
     def add(self, message: Message, *, sync: bool = False) -> None:
-        """Append ``message`` to the file; with ``sync``, wait until it is on disk."""
+        """Append ``message`` to the file; with ``sync``, wait until the message is on disk."""
         if self._fd is None:
             return
         body = pickle.dumps(message)

@@ -36,7 +36,7 @@ _PRIVATE_KEY = b"PRIVATE KEY-----"  #: text that every format of private keys co
 
 @dataclass(frozen=True, slots=True)
 class SiteArchive:
-    """A site as one archive. ``beside`` is the number of inventories with stacks beside them."""
+    """A site as one archive. ``beside`` is the number of inventories outside the site that have stacks beside them."""
 
     digest: str
     body: bytes = field(repr=False)

@@ -1,10 +1,9 @@
 """Completes the journal of a run whose machine died while workers of a cluster worked on its hosts.
 
-The journal contains the number of each worker's record, so a takeover records nothing twice.
+The journal contains the number of each record from a worker, so a takeover records nothing twice.
 
-An attempt at a host begins only after the unsent records of the previous attempt were recovered. So of the attempts in
-the journal, only the last can have missing records. The result of a host is the result of the last attempt that worked
-on it.
+An attempt at a host begins only after the unsent records of the previous attempt were recovered. So only the last
+attempt in the journal can lack records. The result of a host is the result of the last attempt that worked on it.
 """
 
 from __future__ import annotations
@@ -106,7 +105,7 @@ def _take(record: Mapping[str, Any], found: dict[str, Recorded]) -> None:
 def in_order(
     messages: Iterable[Message], known: Mapping[str, Recorded], ended: Iterable[str]
 ) -> list[tuple[str, Event]]:
-    """Return the workers' events that a journal lacks, each once, by host, then by attempt.
+    """Return the workers' events that a journal lacks, without duplicates, sorted by host, then by attempt.
 
     Each event is paired with its time. ``known`` is the part of each attempt in the journal; ``ended`` are the hosts
     whose work ended.

@@ -74,9 +74,9 @@ class Urgency:
 def remaining(needs: Mapping[str, Sequence[str]], expected_s: Mapping[str, float]) -> dict[str, float]:
     """Return the seconds from the start of each role until all roles that depend on this role are done.
 
-    They are the role's own seconds, plus the seconds of the longest chain of roles that depend on the role. ``needs``
-    are the roles before each role; names that are not keys count as done. ``expected_s`` are the expected seconds of
-    each role, 0 by default. Raises ``graphlib.CycleError`` for cyclic needs.
+    The result is the role's own seconds, plus the seconds of the longest chain of roles that depend on the role.
+    ``needs`` has, for each role, the roles that must run before; names that are not keys count as done. ``expected_s``
+    are the expected seconds of each role, 0 by default. Raises ``graphlib.CycleError`` for cyclic needs.
 
     >>> needs = {"network": (), "chrony": ("network",), "motd": ("network",)}
     >>> remaining(needs, {"network": 2, "chrony": 10, "motd": 1})
@@ -119,8 +119,8 @@ def remaining_of_steps(
 ) -> dict[str, tuple[float, ...]]:
     """Return the remaining seconds at the start of each step of each role, as ``remaining`` does for roles.
 
-    They are the sum of this step, the later steps of the role, and the longest chain of roles that depend on the role.
-    ``steps_s`` are the expected seconds of each step.
+    The result is the sum of this step, the later steps of the role, and the longest chain of roles that depend on the
+    role. ``steps_s`` are the expected seconds of each step.
 
     >>> remaining_of_steps({"network": (), "chrony": ("network",)}, {"network": (1, 2), "chrony": (10,)})
     {'network': (13.0, 12.0), 'chrony': (10.0,)}

@@ -18,9 +18,9 @@ def run_in_order(
 ) -> list[HostwrightError]:
     """Call ``work(name)`` for each name as soon as its needs are done. Return the failures in the order of time.
 
-    ``needs`` are the names before each name; needs that are not keys count as done. For a name whose need failed,
-    ``skipped(name, failed)`` is called instead. After an error that is not a ``HostwrightError``, no more work begins;
-    the error is raised when running work has ended. Raises ``graphlib.CycleError`` for cyclic needs.
+    ``needs`` has, for each name, the names that must be done before; needs that are not keys count as done. For a name
+    whose need failed, ``skipped(name, failed)`` is called instead. After an error that is not a ``HostwrightError``, no
+    more work begins; the error is raised when running work has ended. Raises ``graphlib.CycleError`` for cyclic needs.
 
     >>> run_in_order({"chrony": ("network",), "network": ("base",)}, print)
     network
@@ -47,7 +47,7 @@ class _Run:
         self._skipped = skipped
         self._order = TopologicalSorter(self._needs)
         self._order.prepare()
-        #: name of a failed or skipped item → name of the item whose failure was the cause
+        #: failed or skipped name → name whose failure was the cause
         self._lost: dict[str, str] = {}
         self._running = 0
         self._ended: SimpleQueue[tuple[str, BaseException | None]] = SimpleQueue()
@@ -67,7 +67,7 @@ class _Run:
                     threading.Thread(target=self._do, args=(name,), name=f"role-{name}", daemon=True).start()
 
     def wait(self) -> None:
-        """Wait until the work for any name ends. Returns at once if no work is running."""
+        """Wait until one of the running calls ends. Returns at once if no call is running."""
         if not self._running:
             return
         name, error = self._ended.get()

@@ -17,7 +17,7 @@ from hostwright.audit.reports.table import SHOWN, WORDS
 from hostwright.audit.reports.trend import TrendPoint
 
 WIDTH, HEIGHT = 400, 190
-LEFT, RIGHT, TOP, BOTTOM = 34, 8, 8, 24  #: widths of a chart's margins in units of the SVG, for the labels of the axes
+LEFT, RIGHT, TOP, BOTTOM = 34, 8, 8, 24  #: widths of a chart's margins in SVG units, for the labels of the axes
 BAR = 22  #: maximum width of a bar in units of the SVG
 LINES = 5  #: maximum number of lines in a chart, each for one value
 CHARTS = 9  #: maximum number of readings with a chart
@@ -130,7 +130,7 @@ def short_day(day: date) -> str:
 
 
 def history(trend: Iterable[TrendPoint]) -> HistoryChart:
-    """Return the charts of the history ``trend``; none if it has only one day."""
+    """Return the charts of the history ``trend``; none if ``trend`` has only one day."""
     by_day = {day: point for point in trend if (day := day_of(point.day))}
     days = sorted(by_day)
     points = tuple(by_day[day] for day in days)

@@ -1,7 +1,7 @@
 """The details of hosts as compact JSON values for the script of the HTML page. All functions are pure.
 
 Values that many hosts share (names and desired values of readings, known failures, failed checks) are stored once in a
-table. Hosts refer to them by index.
+table. Hosts refer to these values by index.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """An audit as one self-contained HTML page: it needs no network, no server and no other file.
 
 A Content-Security-Policy allows only the page's own style and script, by their hashes. The template escapes text from
-hosts; the script inserts it only as text. A malicious host can therefore neither run a script nor forge a part of the
-page.
+hosts; the script inserts such text only as text nodes. A malicious host can therefore neither run a script nor forge a
+part of the page.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class MatrixRow:
 
 @dataclass(frozen=True, slots=True)
 class FoldedRow:
-    """A row for several equal hosts; ``rows`` are the rows that appear when a reader unfolds it."""
+    """A row for several equal hosts; ``rows`` are the single rows that appear when a user unfolds the row."""
 
     number: int
     hosts: str
@@ -73,7 +73,7 @@ class FoldedRow:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """A tile with the number of hosts that have a status; ``share`` is their percentage of all hosts."""
+    """A tile with the number of hosts that have a status; ``share`` is the percentage of all hosts."""
 
     status: LayerStatus
     sign: str
@@ -190,7 +190,7 @@ def met(hosts: Iterable[HostAudit]) -> list[tuple[str, bool, int]]:
 
 @dataclass(frozen=True, slots=True)
 class MetFailure:
-    """A known failure found on hosts. ``hosts`` are the first hosts (index and name), ``more`` counts the rest."""
+    """A known failure found on hosts. ``hosts`` are the first hosts (index and name), ``more`` counts all others."""
 
     rule: str
     layer: str

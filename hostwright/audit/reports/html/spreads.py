@@ -17,10 +17,10 @@ BUTTONS = 12  #: maximum number of hosts with the same value that get a button e
 
 @dataclass(frozen=True, slots=True)
 class ValueShare:
-    """One value of a reading, and the hosts that have it.
+    """One value of a reading, and the hosts that have this value.
 
-    ``share`` is the percentage of these hosts; ``openable`` are pairs of a host's index in the page's data and its
-    name.
+    ``share`` is the percentage of these hosts; ``openable`` are pairs of a host's index in the page's data and the
+    host's name.
     """
 
     value: str
@@ -48,7 +48,7 @@ class Comparison:
 def comparisons(spreads: Iterable[ValueSpread], order: Sequence[str]) -> list[Comparison]:
     """Return the readings that have different values on different hosts.
 
-    Readings with a majority and few outliers come first, since these are the likeliest mistakes.
+    Readings with a majority and few outliers come first, since few outliers are probably mistakes.
     """
     places = {host: place for place, host in enumerate(order)}
     compared = [_comparison(spread, places) for spread in spreads if len(spread.values) > 1]

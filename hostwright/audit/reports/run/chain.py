@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from hostwright.audit.reports.run.spans import RunSpan, Stretch
 
-#: minimum duration in seconds of a wait for a lock. A shorter duration is the start of a process.
+#: minimum seconds of a wait for a lock. A shorter wait is only the time to start a process.
 WAITED_S = 0.5
 NEAR_S = 1.5  #: tolerance in seconds for differences between the clocks of host and controller
 MOST_LINKS = 1000  #: maximum number of parts of a critical path. Records are untrusted and may be damaged.

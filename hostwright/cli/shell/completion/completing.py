@@ -1,7 +1,7 @@
 """Completes verbs, options and values of options in a shell. This module imports nothing slow.
 
-``hostwright --complete-words WORD…`` prints the candidates for the last word, one per line. If it prints nothing, the
-shell offers files. A shell that does not split words calls ``--complete-line LINE`` with the line up to the cursor.
+``hostwright --complete-words WORD…`` prints the candidates for the last word, one per line. If there are no candidates,
+the shell offers files. A shell that does not split words calls ``--complete-line LINE`` with the line up to the cursor.
 Invoke's own option ``--complete`` is unchanged.
 """
 

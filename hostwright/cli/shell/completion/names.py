@@ -1,8 +1,8 @@
 """Names that shell completion offers: hosts and groups from a cache, roles and stacks from their folders.
 
 Reading an inventory is slow and may run a program. Therefore, each verb that reads an inventory caches the names of its
-hosts and groups, if completion has created the folder for these caches. Completion reads an inventory itself only if it
-is newer than the cache and consists of plain files.
+hosts and groups, if completion has created the folder for these caches. Completion reads an inventory itself only if
+the inventory is newer than the cache and consists of plain files.
 """
 
 from __future__ import annotations

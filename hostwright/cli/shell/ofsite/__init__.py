@@ -1,1 +1,1 @@
-"""Verbs that a site defines: imported to run one, and only parsed for help and completion."""
+"""Verbs that a site defines. The site's files are imported to run a verb, and only parsed for help and completion."""

@@ -58,7 +58,7 @@ def _task(node: ast.FunctionDef, decorator: ast.expr, module: str) -> Task[Any]:
     body.__signature__ = Signature(list(_parameters(node.args)))  # type: ignore[attr-defined]
     names = {each.arg for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
     given = {each.arg: _literal(each.value) for each in getattr(decorator, "keywords", ()) if each.arg}
-    if _name(decorator) == "verb":  # `@verb` takes the help text of each option as a keyword
+    if _name(decorator) == "verb":  # `@verb` accepts the help texts of options as keyword arguments
         given = {"name": given.pop("called", None), "default": given.pop("default", None), "help": given}
     options = {key: value for key, value in given.items() if key in _OPTIONS and value is not None}
     helps = options.get("help")

@@ -1,7 +1,7 @@
 """JSON Schemas for the files that users write, generated from the models that read these files.
 
-The schemas accept every file that ``hostwright check`` accepts. They miss some mistakes, because any value may be a
-template, and an inventory may contain variables of other tools.
+The schemas accept every file that ``hostwright check`` accepts. The schemas miss some mistakes, because any value may
+be a template, and an inventory may contain variables of other tools.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from hostwright.common.text import markdown
 
 DOCUMENT = "docs/reference/verbs.md"
 _SHARED = "Options that verbs share"
-_MANY = 3  #: minimum number of verbs with a common option for describing this option only once
+_MANY = 3  #: minimum number of verbs that share an option for describing the option only once
 
 INTRO = """\
 # Verbs and options

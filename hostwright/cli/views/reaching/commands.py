@@ -86,7 +86,9 @@ def folded(results: Iterable[CommandResult]) -> list[list[CommandResult]]:
 
 
 def document(command: RemoteCommand, ended: RunResults[CommandResult]) -> dict[str, Any]:
-    """Return the document for ``--json``. Print it as ASCII, because it contains untrusted texts from hosts."""
+    """Return the document for ``--json``. Print the document as ASCII, because it contains untrusted texts from
+    hosts.
+    """
     results = ended.results
     return {
         "run": ended.run,

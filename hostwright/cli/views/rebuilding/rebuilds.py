@@ -36,7 +36,7 @@ from hostwright.rebuild.ways.ways import Decision
 GOOD = frozenset({"rebuilt", "as desired"})
 #: minimum width in columns of the table of decisions
 LEAST_COLUMNS = 100
-NAMES = 4  #: divisor that gives the maximum width of host names from the table's width
+NAMES = 4  #: number by which the table's width is divided for the maximum width of host names
 STYLES: Mapping[Outcome, str] = {"rebuilt": "green", "as desired": "green", "failed": "red", "handed over": "yellow"}
 
 
