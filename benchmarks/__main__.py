@@ -1,4 +1,4 @@
-"""``make bench``: measure cases, store their figures, and write the page.
+"""``make bench``: measure cases, store their figures, and write ``docs/performance.md``.
 
     python -m benchmarks list
     python -m benchmarks run [--cases plan,copy] [--hosts 1,10] [--rounds 3] [--without ansible]
@@ -40,7 +40,7 @@ from lab.image import ensure_programs
 LAST = PROJECT / "build/benchmarks/figures.json"
 PLACES_S = 180.0  #: estimated seconds to create the lab and to provision the first host
 ROUNDS = 3
-SHOWN = 300  #: maximum number of characters of an error text on the page
+SHOWN = 300  #: maximum number of characters of an error text in ``docs/performance.md``
 #: name of a program that the benchmark runs on this machine → Debian package of the program
 PACKAGES = {
     "nginx": "nginx-light",
@@ -75,7 +75,7 @@ def show(_: argparse.Namespace) -> int:
 
 
 def page(_: argparse.Namespace) -> int:
-    """Write the page and its charts again, from the stored figures."""
+    """Write ``docs/performance.md`` and its charts again, from the stored figures."""
     write(CASES, recorded.read(FIGURES))
     return 0
 

@@ -35,7 +35,7 @@ def patterns_for(groups: dict[str, list[str]], hosts: list[str]) -> list[str]:
 
 
 def call(command: Any, arguments: list[str]) -> tuple[int, str, str]:
-    """Run ``command``, a class of Ansible's command line, in a child process; return its status, output and errors."""
+    """Run ``command``, the class of an Ansible program, in a child process; return exit status, output and errors."""
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         child = os.fork()
         if child == 0:

@@ -1,4 +1,4 @@
-"""Measurement of the history for a year of daily audits of a fleet: its size, and the durations of its operations.
+"""Measurement of the audit history after a year of daily audits: size of its file, and durations of its operations.
 
     .venv/bin/python -m benchmarks.history
 
@@ -145,7 +145,7 @@ def timed(work: Callable[[], object]) -> float:
 def measure(folder: Path, hosts: int, days: int, *, as_json: bool) -> None:
     """Write generated audits to a history in ``folder``, measure each operation, and print the results.
 
-    With ``as_json``, print only the results that the page of the benchmark shows.
+    With ``as_json``, print only the results for ``docs/performance.md``.
     """
     history, adds = History(folder), []
     began_s = time.perf_counter()

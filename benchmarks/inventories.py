@@ -40,7 +40,7 @@ REFUSALS = {
     "cannot be a group's name": "a group's name with other characters than letters, digits, '_', '.' and '-'",
     "is the configuration of an Ansible inventory plugin": "only Ansible can read it, and it is not installed",
 }
-#: part of Hostwright's error for a pattern about which Ansible only warns → reason for the error
+#: part of Hostwright's error for a pattern, where Ansible only warns → reason for the error
 STRICTER = {
     "matches no host and no group": "a term that matches nothing is an error; Ansible warns and ignores it",
     "matches no host": "a selection without hosts is an error; Ansible's is empty",

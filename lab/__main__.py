@@ -169,7 +169,7 @@ def _become_root(argv: Sequence[str]) -> None:
     passed = ",".join(name for name in os.environ if name in _PASSED or name.startswith(_PASSED_PREFIXES))
     keep = [f"--preserve-env={passed}"] if passed else []
     sys.stdout.flush()
-    # With -B, root writes no .pyc files into the checkout, which the user could not delete.
+    # With -B, root writes no .pyc files into the checkout. The user could not delete such files.
     os.execvp("sudo", ["sudo", *keep, "--", sys.executable, "-B", "-m", "lab", *argv])  # noqa: S606
 
 

@@ -145,7 +145,7 @@ def remove(group: str) -> None:
 
 
 def remove_if_empty(group: str) -> None:
-    """Remove ``group``, the parent of labs' groups, if it is empty."""
+    """Remove ``group``, the parent of labs' groups, if the group is empty."""
     for hierarchy in hierarchies():
         with contextlib.suppress(OSError):
             (hierarchy / group).rmdir()

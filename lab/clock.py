@@ -17,7 +17,7 @@ _SOURCE = Path(__file__).with_suffix(".c")
 _HOME = "opt/hostwright-lab/clock"
 _SHIFT = f"{_HOME}/shift"
 _PRELOAD = "etc/ld.so.preload"
-#: compiler flags against libc symbols that an older host lacks
+#: compiler flags that avoid libc symbols missing on older hosts
 _FLAGS = (
     *(
         "-std=gnu11",
@@ -36,7 +36,7 @@ _FLAGS = (
 
 
 def library(cache: Path) -> Path:
-    """Return the path of the library in ``cache``. A missing library is compiled."""
+    """Return the path of the preloaded library in ``cache``. A missing library is compiled."""
     key = hashlib.sha256(_SOURCE.read_bytes() + repr(_FLAGS).encode()).hexdigest()[:12]
     target = cache / "clock" / f"clock-{key}.so"
     if not target.exists():
@@ -73,7 +73,7 @@ def put_right(machine: Machine) -> None:
 
 
 def _write(machine: Machine, shift_s: int) -> None:
-    """Overwrite the existing file in place, because running programs have mapped the file."""
+    """Write ``shift_s``. An existing file is overwritten in place, because running programs have mapped the file."""
     path = machine.merged / _SHIFT
     with path.open("r+b" if path.exists() else "wb", buffering=0) as file:
         file.write(struct.pack("=qq", shift_s, int(time.time())))

@@ -26,7 +26,7 @@ USER = "ops"  # name of the login user of every host. Installers reject the name
 BLOCK = IPv4Network(os.environ.get("HOSTWRIGHT_LAB_NETWORK", "10.213.0.0/16"))
 LAB_PREFIX = 22
 
-#: pattern of a lab's name, short because an interface name ``hw-<lab>-<3 digits>`` has at most 15 characters
+#: pattern of a lab's name. Names are short because an interface name ``hw-<lab>-<3 digits>`` has at most 15 characters.
 _LAB_NAME = re.compile(r"[a-z][a-z0-9]{0,7}")
 MAX_HOSTS = 999
 #: TCP port of the Redfish endpoint on each lab's bridge

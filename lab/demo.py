@@ -1,4 +1,4 @@
-"""Demo (``make demo``): one command turns two bare hosts into verified hosts; a second run of it changes nothing.
+"""Demo (``make demo``): one command turns two bare hosts into verified hosts; running it again changes nothing.
 
 The program prints each command before it runs, and stops at the first failure.
 """

@@ -50,7 +50,8 @@ select.select([sys.stdin], [], [], float(sys.argv[1]))
 def cut_connections(machine: Machine) -> int:
     """Kill the sshd processes of the login user; return the number of connections.
 
-    As in reality, the TCP connections end, and programs started over them get the usual signals. New connections work.
+    As in reality, the TCP connections end, and programs started over them receive the usual signals. New connections
+    work.
     """
     sessions = {pid: line for pid, line in _sshd(machine).items() if f": {USER}" in line}
     for pid in sessions:
@@ -109,8 +110,8 @@ def reboot_now(machine: Machine) -> None:
 def fill_disk(machine: Machine, *, free_bytes: int = 65536) -> Iterator[None]:
     """Fill the host's disk except for ``free_bytes`` during the context.
 
-    As in reality, the filesystem is full even for root. The host does not see the large file. Raises `LabError` for a
-    host without a separate disk (`HostOptions.disk_bytes`).
+    As in reality, the filesystem is full even for root. The file that fills the disk is outside the host's directory
+    tree. Raises `LabError` for a host without a separate disk (`HostOptions.disk_bytes`).
     """
     if not HostOptions.from_json(read_record(machine.directory).options).disk_bytes:
         raise LabError(f"lab host {machine.name} shares the machine's disk, which must not be filled; set disk_bytes")
@@ -142,7 +143,8 @@ def slow_processors(machine: Machine, processors: float) -> Iterator[None]:
 def slow_disk(machine: Machine, bytes_per_s: int) -> Iterator[None]:
     """Limit the host's disk reads and writes to ``bytes_per_s`` each during the context.
 
-    As with a slow disk, direct reads and writes take longer. With cgroup v1, writes through the page cache do not.
+    As with a slow disk, direct reads and writes take longer. With cgroup v1, writes through the page cache are not
+    limited.
     """
     device = _whole_disk(machine.directory)
 
@@ -259,7 +261,7 @@ def _signal_sshd(machine: Machine, number: signal.Signals) -> None:
 
 def _reboot(machine: Machine, patience_s: float, *command: str) -> None:
     former = leader(machine)
-    exec_in(machine, command)  # the exit status is undefined, because the host goes down
+    exec_in(machine, command)  # the exit status is undefined, because the host stops
 
     def gone() -> bool:
         try:
@@ -273,7 +275,7 @@ def _reboot(machine: Machine, patience_s: float, *command: str) -> None:
 def _take(descriptor: int, free_bytes: int) -> None:
     """Allocate all free space of the filesystem to an open file, and then release ``free_bytes``.
 
-    statvfs(3) is not sufficient, because its free space includes space that ext4 reserves.
+    statvfs(3) cannot replace the allocation, because its count of free space includes space that ext4 reserves.
     """
     size, step = 0, _LARGEST_STEP
     while step >= _BLOCK:

@@ -1,4 +1,4 @@
-"""nftables rules of a lab: its own table, and accept rules in a forward chain that drops packets by default."""
+"""nftables rules of a lab: the lab's own table, and accept rules in a forward chain that drops packets by default."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ table ip {table} {{
   }}
 }}
 """
-#: iptables' forward chain, as family, table and chain of nftables. With the policy drop, as set by Docker or ufw, it
-#: overrides other tables.
+#: iptables' forward chain, as family, table and chain of nftables. With the policy drop, as set by Docker or ufw, this
+#: chain overrides other tables.
 _FORWARD = ("ip", "filter", "FORWARD")
 
 

@@ -48,7 +48,7 @@ class HostStatus:
     distro: str
     profile: str
     memory_bytes: int
-    labels: tuple[str, ...] = ()  #: labels of the repackaged vendor packages that the host has
+    labels: tuple[str, ...] = ()  #: labels of the host's repackaged vendor packages
 
 
 def up(
@@ -62,7 +62,7 @@ def up(
     """Create and boot the hosts ``names``, wait for SSH, and return the names of new and replaced hosts.
 
     Hosts that are off are started, and hosts that fail to boot are replaced. New hosts start from ``snapshot``, by
-    default with its options. With ``bmc``, every host of the lab has a BMC.
+    default with the snapshot's options. With ``bmc``, every host of the lab has a BMC.
 
     Raises `LabError` if a host exists with other options or another snapshot, because only `reset` may discard a disk.
     """
@@ -274,7 +274,7 @@ def _look(machine: Machine, record: HostRecord) -> HostStatus:
 
 
 def _remove_state(lab: Lab) -> None:
-    """Raise `LabError` if a filesystem is mounted below the lab's directory, because its files would be deleted too."""
+    """Raise `LabError` if the lab's directory has a mount below it, because the mounted files would be deleted."""
     still = [point for point in mount_points() if point.is_relative_to(lab.state)]
     if still:
         raise LabError(f"{still[0]} is still mounted; stop the programs that use it, then take the lab down again")

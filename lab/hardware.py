@@ -27,7 +27,7 @@ _CLASS_BRIDGE = 0x068000
 _CONFIG_BYTES = 256
 #: PCIe generation → speed of a lane in GT/s, as in sysfs
 _SPEED = {1: "2.5", 2: "5.0", 3: "8.0", 4: "16.0", 5: "32.0"}
-#: namespace for the UUIDs of GPUs, which survive a reinstallation
+#: namespace for GPU UUIDs, which must survive a reinstallation
 _CARDS = uuid.UUID("4857a0c4-1ab0-4d1e-9f5b-6f2d7c0e3a11")
 
 

@@ -21,7 +21,7 @@ from lab.config import USER, Distro, cache_directory, state_directory
 from lab.locking import locked
 from lab.programs import run_logged
 
-# version of the build code in an image's hash. Increase the number when code changes the image.
+# version of the build code, part of an image's hash. Increase the number when code changes the image.
 RECIPE = 2
 
 #: name of a program that the lab runs on this machine → Debian package
@@ -54,7 +54,7 @@ PACKAGES = (
     *("systemd", "systemd-sysv", "dbus", "libpam-systemd", "openssh-server", "sudo", "iproute2", "procps", "kmod"),
     *("python3-venv", "python3-pip", "gnupg", "ca-certificates", "curl", "pciutils", "cron", "less"),
 )
-#: names of packages whose downloads the image contains for the roles
+#: names of packages that the image contains as downloads for the roles
 PREFILLED = ("build-essential", "dkms", "linux-headers-amd64", "docker.io", "apparmor", "unattended-upgrades")
 #: packages of Debian 11's compiler for CUDA 11.2 on Debian 12. apt may install no other packages of Debian 11.
 GCC_10 = ("g++-10", "gcc-10", "cpp-10", "gcc-10-base", "libgcc-10-dev", "libstdc++-10-dev")

@@ -1,7 +1,7 @@
-"""Container images for lab hosts, which cannot reach a registry: built here, kept as archives of `docker save`.
+"""Container images for lab hosts without a registry: built on this machine, kept as archives of `docker save`.
 
-An image has Debian 11, Python 3.9 and the requested wheels. It has the tag of the image that it replaces, and a label
-that says so.
+An image has Debian 11, Python 3.9 and the requested wheels. It has the original image's tag, and a label that lists the
+differences.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from lab.programs import run, run_logged
 from lab.vendor import wheels
 from lab.vendor.model import Profile, sha256_of
 
-# version of the build code in an image's hash. Increase the number when code changes an image.
+# version of the build code, part of an image's hash. Increase the number when code changes an image.
 RECIPE = 1
 LABEL = "org.hostwright.lab.stand-in"
 #: paths of the parts of Debian's filesystem in every image
@@ -59,7 +59,8 @@ class Image:
     #: parent image, to which this image adds ``files`` (path in the image, path in this checkout)
     below: Image | None = field(default=None, repr=False)
     files: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    #: names of Debian packages to install. Such an image has the whole base system, so that other images can extend it.
+    #: names of Debian packages to install. The image then has the whole base system, so that other images can extend
+    #: it.
     packages: tuple[str, ...] = field(default=(), repr=False)
 
     @property
@@ -75,7 +76,7 @@ DESK = Image(
     "hostwright-lab/desk:1",
     "the lab's own image: Debian 11 with real JupyterLab from PyPI, and with what a box to log in to is built from",
     ("jupyterlab",),
-    # NVIDIA's images also give all cards to a container by default.
+    # NVIDIA's images also request all cards by default.
     ("NVIDIA_VISIBLE_DEVICES=all",),
     packages=("git", "tmux"),
 )

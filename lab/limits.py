@@ -1,7 +1,7 @@
 """Memory, CPU and process limits for Docker containers on lab hosts, if this machine has the cgroup controllers.
 
-A boot unit in the host makes controllers of cgroup v1 writable. Without controllers, it records the reason on the host,
-and tests that need limits are skipped.
+A boot unit in the host makes controllers of cgroup v1 writable. Without controllers, the unit records the reason on the
+host, and tests that need limits are skipped.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 _SCRIPT = Path(__file__).parent / "sh" / "limits.sh"
 _PROGRAM = "opt/hostwright-lab/limits"
 _UNIT = "hostwright-lab-limits.service"
-#: path on a host of a file that tells whether Docker can limit containers
+#: path on a host of a file that records whether Docker can limit containers
 NOTE = "/run/hostwright-lab/limits"
 _IN_FORCE = "in force"
 
@@ -42,6 +42,6 @@ def install(root: Path) -> None:
 
 
 def why_not(note: str) -> str:
-    """Return the reason why Docker cannot limit containers; empty if it can. ``note``: text of the host's boot unit."""
+    """Return the reason why Docker cannot limit containers; else empty. ``note``: text of the host's boot unit."""
     note = note.strip() or "not in force: the host noted nothing at boot"
     return "" if note.startswith(_IN_FORCE) else note

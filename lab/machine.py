@@ -48,7 +48,7 @@ def start(machine: Machine) -> None:
     if running(machine) and network.plugged(machine) and not _orphaned(machine):
         network.restore_network(machine)
         return
-    # Without the link or the supervisor, a running host cannot reboot.
+    # A running host without network link or supervisor cannot reboot, so the host is started anew.
     power_off(machine)
     record = read_record(machine.directory)
     options = HostOptions.from_json(record.options)
@@ -157,7 +157,7 @@ def erase(machine: Machine) -> None:
 
 
 def wait_for_ssh(machine: Machine, timeout_s: float | None = None) -> None:
-    """Wait until users can log in over SSH. Raises `LabError` if the host ends first, or after ``timeout_s``."""
+    """Wait until users can log in over SSH. Raises `LabError` if the host stops first, or after ``timeout_s``."""
 
     def up() -> bool:
         if answers(machine) and admits(machine):
@@ -278,7 +278,7 @@ def _nspawn(machine: Machine, options: HostOptions) -> list[str]:
 def _hierarchy(distro: Distro) -> tuple[str, ...]:
     """Return the setting that selects the host's cgroup hierarchy for systemd-nspawn, or nothing.
 
-    By default, hosts get this machine's hierarchy. Debian 13 (trixie) boots only with cgroup v2.
+    By default, hosts use this machine's hierarchy. Debian 13 (trixie) boots only with cgroup v2.
     """
     return ("SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1",) if distro == "trixie" else ()
 

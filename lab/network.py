@@ -1,4 +1,4 @@
-"""Network of the lab: a bridge, and a network namespace and a link per host; `lab.firewall` adds the route outside."""
+"""Network of the lab: a bridge, and a network namespace and a link per host; `lab.firewall` adds outside access."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def plug(machine: Machine) -> None:
 
 
 def plug_tap(machine: Machine) -> None:
-    """Create the tap interface of a virtual machine, which remains when the machine ends."""
+    """Create the tap interface of a virtual machine. The interface remains when the machine ends."""
     if not plugged(machine):
         unplug(machine)
         run(["ip", "tuntap", "add", "dev", machine.link, "mode", "tap"])

@@ -23,8 +23,8 @@ def attempt(argv: Sequence[str | Path], *, stdin: str = "") -> subprocess.Comple
 def attend(argv: Sequence[str | Path], *, stdin: str = "") -> subprocess.CompletedProcess[str]:
     """Run ``argv``, an ``nsenter`` command, and continue the command when it stops itself.
 
-    ``nsenter`` stops with its child, which systemd stops for a moment at shutdown. A stopped ``nsenter`` never reaps
-    its child, so PID 1 of the host would never exit.
+    At shutdown, systemd stops the child of ``nsenter`` for a moment, and ``nsenter`` stops with the child. A stopped
+    ``nsenter`` never reaps its child, so PID 1 of the host would never exit.
     """
     with subprocess.Popen(
         argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace"

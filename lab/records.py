@@ -31,7 +31,7 @@ class HostRecord:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Saved disk of a host, which never changes. Other hosts' disks are based on the saved disk."""
+    """Saved disk of a host. The saved disk never changes, because other hosts' disks are based on it."""
 
     lab: Lab
     name: str
@@ -52,7 +52,7 @@ class Snapshot:
 
     @property
     def docker(self) -> Path:
-        """Complete /var/lib/docker of the frozen host, which is not in the overlay layer."""
+        """Complete /var/lib/docker of the frozen host. The overlay layer lacks this directory."""
         return self.directory / "docker"
 
 
@@ -142,7 +142,7 @@ def open_lab(name: str = DEFAULT_NAME) -> Lab:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write ``text`` to ``path`` so that a reader gets the complete old or new file."""
+    """Write ``text`` to ``path`` so that a reader finds either the complete old file or the complete new file."""
     temporary = path.with_name(f".{path.name}.new")
     temporary.write_text(text)
     temporary.rename(path)

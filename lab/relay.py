@@ -1,7 +1,7 @@
-"""Bad connections: a TCP relay between a controller and one host, which damages the traffic.
+"""Bad connections: a TCP relay that damages the traffic between a controller and one host.
 
 The bytes, both TCP connections, and the reactions of SSH and of the programs at both ends are real. Only the cause of
-the damage is not.
+the damage is simulated.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ class Relay:
             self._links.append(_Link(self, near, far))
 
     def claims(self, toward: Direction, passed: int, size: int) -> int | None:
-        """Return the offset of the disturbance in the next ``size`` bytes; ``None`` if it comes later.
+        """Return the offset of the disturbance in the next ``size`` bytes; ``None`` if the disturbance comes later.
 
-        ``passed``: number of bytes already relayed in the direction ``toward``. ``troubled`` counts the disturbance.
+        ``passed``: number of bytes already relayed in the direction ``toward``. ``troubled`` is increased.
         """
         trouble = self.trouble
         if trouble is None or trouble.toward != toward or not passed <= trouble.after_bytes < passed + size:

@@ -15,8 +15,8 @@ from lab.programs import run
 from lab.surroundings import pip_conf, resolv_conf
 from lab.vm import system
 
-VENDOR_MOUNT = "/opt/hostwright-lab/apt"  #: mount point in a host of the vendor's apt repositories
-HEADERS = f"{VENDOR_MOUNT}/headers"  #: directory in a host of the apt repository for stand-in kernel headers
+VENDOR_MOUNT = "/opt/hostwright-lab/apt"  #: host directory where the vendor's apt repositories are mounted
+HEADERS = f"{VENDOR_MOUNT}/headers"  #: host directory of the apt repository with stand-in kernel headers
 _APT_TIMERS = ("apt-daily.timer", "apt-daily-upgrade.timer", "apt-daily.service", "apt-daily-upgrade.service")
 
 

@@ -30,7 +30,7 @@ from lab.waiting import await_that
 
 # seconds to wait for a host's shutdown, which takes 0.2 s on an idle machine
 SHUTDOWN_TIMEOUT_S = 120.0
-#: pattern of a snapshot's name, which is part of mount options of limited length
+#: pattern of a snapshot's name. The name is part of mount options, which have a limited length.
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 #: paths of files that must differ between hosts
 _HOST_KEY = ("etc/ssh/ssh_host_ed25519_key", "etc/ssh/ssh_host_ed25519_key.pub")
@@ -91,7 +91,7 @@ def thaw(machine: Machine, snapshot: Snapshot, *, wait: bool = True) -> None:
 
 
 def drop(snapshot: Snapshot) -> None:
-    """Delete ``snapshot``. Raises `LabError` if a host or another snapshot is based on it."""
+    """Delete ``snapshot``. Raises `LabError` if a host or another snapshot is based on ``snapshot``."""
     with locked(f"lab-{snapshot.lab.name}"):
         users = [name for name, record in read_records(snapshot.lab).items() if record.snapshot == snapshot.name]
         users += [name for name, other in read_snapshots(snapshot.lab).items() if other.parent == snapshot.name]

@@ -18,7 +18,7 @@ def raise_all(root: Path) -> None:
     with locked("machine"):  # several labs may start at the same time
         before: dict[str, int] = json.loads(memory.read_text()) if memory.exists() else {}
         low = {name: value for name in NEEDED if (value := _file(name)) < NEEDED[name]}
-        # An earlier lab may have raised the current value, so the recorded value wins.
+        # An earlier lab may have raised the current value, so the recorded value takes precedence.
         write_atomically(memory, json.dumps({**low, **before}))
         for name in low:
             _path(name).write_text(str(NEEDED[name]))

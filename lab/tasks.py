@@ -8,7 +8,7 @@ from pathlib import Path
 
 from invoke import Collection, Context, Exit, task
 
-_OTHERS = ("lab.", "-", "completion")  #: prefixes of names of tasks that connect to no host
+_OTHERS = ("lab.", "-", "completion")  #: name prefixes of tasks that connect to no host
 OPTIONS = {
     "hosts": "host names: gpu01,gpu[03-09]",
     "profile": "full: real CUDA libraries; small: stand-ins for the large files, for quick tests",

@@ -66,7 +66,7 @@ class Case(Protocol):
 
     @property
     def BOUND_S(self) -> float:  # noqa: N802
-        """Time limit of the case in seconds. After the limit, no command starts, except in the first round."""
+        """Time limit of the case in seconds. After the limit, no command starts, except in the first repetition."""
         ...
 
     @property
@@ -94,7 +94,7 @@ class Case(Protocol):
         ...
 
     def commands(self, ready: Any) -> Sequence[Command]:
-        """Return all commands to measure, in the order of a round."""
+        """Return all commands to measure, in the order of measurement."""
         ...
 
     def check(self, ready: Any) -> str:
@@ -106,7 +106,7 @@ class Case(Protocol):
         ...
 
     def goals(self) -> Sequence[Goal]:
-        """Return the goals of the case, which limit figures computed from samples."""
+        """Return the case's goals: limits for figures computed from samples."""
         ...
 
 
@@ -123,7 +123,7 @@ def estimate_s(case: Case, wanted: Wanted) -> float:
 def costed(costs: Sequence[Cost], commands: Sequence[Command]) -> list[Command]:
     """Set each command's maximum number of rounds from ``costs``.
 
-    A command is left out if ``costs`` has the number of hosts, but not the tool of the command.
+    A command is left out if ``costs`` has entries for the number of hosts, but none for the command's tool.
     """
     rounds = {(cost.contender, cost.size): cost.rounds for cost in costs}
     largest = {cost.contender: cost.rounds for cost in sorted(costs, key=lambda cost: cost.size)}

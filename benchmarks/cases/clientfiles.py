@@ -31,7 +31,7 @@ RUN = "hostwright run"
 SMALL, LARGE = "small files", "large files"
 SIZES = (1, 100)
 LINES, STANZAS = 10_000, 1_000
-COSTS = (Cost(RUN, 1, 1.6), Cost(RUN, 100, 5.7))  #: estimated total seconds over both home directories
+COSTS = (Cost(RUN, 1, 1.6), Cost(RUN, 100, 5.7))  #: estimated total seconds of a command with both home directories
 REST_S = 1.0
 #: first words of a command that runs with another ``~/.ssh``, in a mount namespace
 AT_HOME = (

@@ -92,7 +92,7 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
     names = hosts.clones(max(sizes))
     made = {size: _file(hosts, folder, names[:size]) for size in sizes}
     yield Ready(hosts, names, made, folder)
-    hosts.remove(names)  # the hosts have a release record for the stack of this case, which other cases cannot use
+    hosts.remove(names)  # other cases cannot use hosts with a release record for the stack of this case
 
 
 def _file(hosts: Hosts, folder: Path, names: Sequence[str]) -> File:
@@ -192,7 +192,7 @@ def pulling(ready: Ready, size: int, peers: Tools) -> Command:
 
 
 def finished(ready: Ready, size: int, command: Command) -> Command:
-    """Extend ``command`` with a deletion of the file before the run, and with a check of all hosts after it.
+    """Extend ``command`` with a deletion of the file before the run, and with a check of all hosts after the run.
 
     The bytes that the controller sends are counted.
     """

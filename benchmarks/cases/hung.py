@@ -29,7 +29,7 @@ TABLE = Table(traffic=False, memory=False, extra={"others_s": "the others done, 
 OURS, THEIRS = "hostwright run", "Ansible raw"
 NONE, ONE = "none hangs", "one hangs"
 SIZE, AT_ONCE, WORK_S, PATIENCE_S = 100, 10, 2, 15
-#: estimated total seconds with and without the hung host, for 3 s of work per host
+#: estimated total seconds of a tool with and without the hung host, for 3 s of work per host
 COSTS = (Cost(OURS, SIZE, 45, rounds=1), Cost(THEIRS, SIZE, 53, rounds=1))
 REST_S = 13.0
 
@@ -51,7 +51,7 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
     place, folder = places.replaying(), places.folder(NAME)
     ends = folder / "ends"
     ends.touch()
-    ends.chmod(0o666)  # another user, under which the loopback hosts run, writes to this file
+    ends.chmod(0o666)  # the loopback hosts run as another user and write to this file
     yield Ready(place, max(wanted.sizes, default=SIZE), ends, places.hosts().environment, folder)
 
 
@@ -75,7 +75,7 @@ def commands(ready: Ready) -> Sequence[Command]:
 
 
 def work(ready: Ready) -> str:
-    """Return the shell command for each host, which waits and then appends its end time to a file."""
+    """Return the shell command that waits, and then appends the host's end time to a file."""
     return f"sleep {WORK_S}; date +%s.%N >>{ready.ends}"
 
 
@@ -100,7 +100,7 @@ def of_ansible(ready: Ready, hung: bool) -> Command:
 
 
 def with_ends(ready: Ready, command: Command, hung: bool) -> Command:
-    """Extend ``command`` with a check of the number of finished hosts, and with the seconds until the last one."""
+    """Extend ``command`` with a check of the number of finished hosts, and with the seconds until all have finished."""
     began: list[float] = []
 
     def before() -> None:

@@ -25,7 +25,7 @@ other, from the first packet to the last. pyinfra runs once."""
 BOUND_S = 300.0
 TABLE = Table(memory=False)
 SIZES = (1,)
-#: estimated total seconds over all delays of ``DELAYS_S``
+#: estimated total seconds of a tool over all delays in ``DELAYS_S``
 COSTS = (
     Cost(SSH, 1, 2, rounds=2), Cost(PROBES, 1, 2.8, rounds=2), Cost(PLAN, 1, 6.3, rounds=2),
     Cost(AUDIT, 1, 9, rounds=2), Cost(PYINFRA, 1, 47, rounds=1),
@@ -45,7 +45,7 @@ class Line:
     _cable: ExitStack = field(default_factory=ExitStack)
 
     def be(self, delay_s: float, address: str) -> None:
-        """Delay the cable by ``delay_s`` per round trip, and measure a round trip to ``address``."""
+        """Delay the cable's traffic by ``delay_s`` seconds per round trip, and measure a round trip to ``address``."""
         if delay_s == self._now_s:
             return
         self._cable.close()
@@ -57,7 +57,7 @@ class Line:
         self._now_s = delay_s
 
     def close(self) -> None:
-        """Remove the delay from the cable."""
+        """Remove the delay of the cable's traffic."""
         self._cable.close()
         set_up(self.desk.lab)
 

@@ -30,7 +30,7 @@ BOUND_S = 300.0
 TABLE = Table(traffic=False)
 ALIKE, DIFFER = "alike", "all differ"
 MOST = 1000
-#: estimated total seconds over both variants of the case
+#: estimated total seconds of the audits with equal and with different facts
 COSTS = (Cost(AUDIT, 1, 2.7), Cost(AUDIT, MOST, 6))
 REST_S = 70.0
 

@@ -99,7 +99,7 @@ def memory_mb(contender: str) -> Callable[[Figures], float]:
 
 
 def flatness(contender: str) -> Callable[[Figures], float]:
-    """Return a function for the ratio of processor times per added host, above and below 100 hosts."""
+    """Return a function for the processor time per added host above 100 hosts, divided by the time below 100 hosts."""
     return lambda found: divided(
         found.per_added(contender, 100, 1000, "cpu_s"), found.per_added(contender, 1, 100, "cpu_s")
     )

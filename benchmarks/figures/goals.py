@@ -9,7 +9,7 @@ from typing import Literal
 from benchmarks.figures.statistics import Figures, NotMeasured, divided
 
 Verdict = Literal["reached", "not reached", "not measured"]
-_RATIOS = {" s": "×", " ms": "‰"}  #: unit of a time → unit of the time divided by the calibration
+_RATIOS = {" s": "×", " ms": "‰"}  #: unit of a time → unit of the ratio of the time to the calibration
 
 
 @dataclass(frozen=True, slots=True)

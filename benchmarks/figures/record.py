@@ -40,7 +40,7 @@ class CaseRecord:
     rounds: int  #: requested number of times to measure each tool
     took_s: float
     samples: tuple[Sample, ...]
-    facts: dict[str, str] = field(default_factory=dict)  #: facts about the case for the page: name → sentence
+    facts: dict[str, str] = field(default_factory=dict)  #: facts for ``docs/performance.md``: name → sentence
     #: name of a contender → reason why the contender was not measured
     failed: dict[str, str] = field(default_factory=dict)
     cut: str = ""  #: reason why the case ended early; empty: all was measured
@@ -54,7 +54,7 @@ class CaseRecord:
 
     @property
     def whole(self) -> bool:
-        """Whether everything was measured on a quiet machine. Otherwise the page has a warning."""
+        """Whether everything was measured on a quiet machine. Otherwise ``docs/performance.md`` has a warning."""
         return self.conditions.quiet and not self.failed and not self.cut
 
     def to_json(self) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from typing import Any
 class Sample:
     """Cost of one run of a command. ``None`` means that a value was not measured."""
 
-    contender: str  #: name of the measured tool on the page
-    size: int  #: number of measured hosts, or of another unit of the case
+    contender: str  #: name of the measured tool in ``docs/performance.md``
+    size: int  #: number of measured hosts, or of other objects that the case measures
     variant: str  #: condition of the measurement, such as ``80 ms``; empty: the usual condition
     round: int  #: index of the repetition of the measurement, from 0
     wall_s: float

@@ -7,8 +7,8 @@ import os
 import subprocess
 import time
 
-TRIES = 3  #: number of calibrations; the fastest counts (our choice)
-#: numbers of documents and of processes. Each part takes 0.5 s on the reference machine.
+TRIES = 3  #: number of calibration runs. The fastest run is used (our choice).
+#: numbers of documents to convert and of processes to start. Each part takes 0.5 s on the reference machine.
 DOCUMENTS, PROCESSES = 10_000, 850
 _FORKS = 'count=$1; while [ "$count" -gt 0 ]; do (:); /bin/true; count=$((count - 1)); done'
 

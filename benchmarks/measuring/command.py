@@ -23,7 +23,7 @@ class Done:
 
     @property
     def last(self) -> str:
-        """Ends of standard output and standard error, for an error message."""
+        """Last parts of standard output and standard error, for an error message."""
         return " … ".join(text.strip()[-600:] for text in (self.stdout, self.stderr) if text.strip())
 
 
@@ -48,7 +48,7 @@ class Command:
     stdin: bytes = b""
     cwd: Path = PROJECT
     netns: Path | None = None  #: file of the command's network namespace; ``None``: the namespace of this machine
-    cable: str = ""  #: name of the network interface to count traffic on; empty: none
+    cable: str = ""  #: name of the network interface to count traffic on; empty: traffic is not counted
     timeout_s: float = LONG_S
     before: Callable[[], None] = nothing  #: function that prepares the initial state outside the measured time
     check: Callable[[Done], str] = ended_well  #: function that returns an error text, or an empty text after success

@@ -39,7 +39,7 @@ def quiet(load: float, cores: int) -> bool:
 
 
 def too_loaded(load: float, cores: int) -> str:
-    """Return an error text if the load average is too high to begin a measurement; else empty."""
+    """Return an error text if the load average is too high to start a measurement; else empty."""
     if quiet(load, cores):
         return ""
     return (

@@ -21,7 +21,7 @@ class Traffic:
 
 
 def through(cable: str) -> Traffic:
-    """Read the counters of the cable's end on this machine, which receives the controller's bytes."""
+    """Read the counters of this machine's end of the cable. This end receives the controller's bytes."""
     counters = Path("/sys/class/net", cable, "statistics")
 
     def read(name: str) -> int:

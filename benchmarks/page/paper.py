@@ -21,7 +21,7 @@ BINDS = """\
 * The journal of a first provision is next: it wants gigabytes of disk, and `runs.show` reads all of it.
 * A browser opens a page of 30 MB slowly: `--hosts @rack3` makes smaller ones.
 * Memory fits most machines, and the open files are below the usual limit of 1,024."""
-#: path of a file on a host → number of bytes that Hostwright writes to the file
+#: description of a file that Hostwright writes → number of bytes per host
 WRITTEN = {
     "journal of a first provision, with the facts before and after it": 466_000,
     "facts that an audit stores, in place of the last ones": 76_000,

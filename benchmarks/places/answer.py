@@ -1,11 +1,11 @@
-"""Replayed host: the forced command of an sshd, which answers as a recorded host did.
+"""Replayed host: an sshd's forced command that sends the recorded output of a host.
 
     python -I -S answer.py RECORDING
 
-Finds the client's command and input in the file ``RECORDING`` (see ``recorder.py``), and sends the recorded output.
-Random words of a connection are hexadecimal texts of at least 16 characters; in the output, the client's replace the
-recorded ones. For an unknown command or input, the program exits with status 99, and stores the request beside the
-recording. It uses only the standard library, because it is started for each channel.
+The program finds the client's command and input in the file ``RECORDING`` (see ``recorder.py``), and sends the recorded
+output. Random words of a connection are hexadecimal texts of at least 16 characters; in the output, the client's words
+replace the recorded words. For an unknown command or input, the program exits with status 99, and stores the request
+beside the recording. The program uses only the standard library, because sshd starts it for each channel.
 """
 
 import marshal
@@ -100,7 +100,7 @@ def main() -> int:
 
 
 def chosen(candidates: "list[dict[str, Any]]", turn: int) -> "tuple[bytes, list[dict[str, Any]]]":
-    """Read the client's input number ``turn``; return it, and the candidates with the same input.
+    """Read the client's input number ``turn``; return the input, and the candidates with the same input.
 
     Candidates with shorter inputs are tried first. The list is empty if no candidate matches.
     """

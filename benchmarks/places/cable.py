@@ -1,9 +1,10 @@
-"""Delayed cable: holds every frame for a fixed time, in each direction.
+"""Delayed network cable: a program that holds every Ethernet frame for a fixed time, in each direction.
 
     python cable.py FD NAME DELAY
 
-``FD`` is a tap of another network namespace, opened by the parent process; ``NAME`` is created here. Prints ``ready``.
-Frames keep their order, and none are dropped, as with netem's plain ``delay``. Uses only the standard library.
+``FD`` is the file descriptor of a tap in another network namespace, opened by the parent process. The program creates
+the tap ``NAME``, then prints ``ready``. Frames keep their order, and none are dropped, as with netem's plain ``delay``.
+The program uses only the standard library.
 """
 
 import fcntl
@@ -20,9 +21,9 @@ FRAME_BYTES = 65536
 
 
 def open_tap(name: str) -> int:
-    """Create a tap interface in the current network namespace; return its file.
+    """Create a tap interface in the current network namespace; return its file descriptor.
 
-    The interface exists until the file is closed.
+    The interface exists until the descriptor is closed.
     """
     descriptor = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
     fcntl.ioctl(descriptor, TUNSETIFF, struct.pack("16sH22x", name.encode(), IFF_TAP | IFF_NO_PI))

@@ -59,7 +59,7 @@ class Desk:
 
 
 class _Place(Machine):
-    """Lab machine for the controller, in a directory that the lab does not remove as that of an unknown host."""
+    """Lab machine for the controller. Its directory is outside ``hosts``, where the lab removes incomplete hosts."""
 
     __slots__ = ()
 
@@ -79,9 +79,10 @@ def set_up(lab: Lab) -> Desk:
 
 @contextmanager
 def long_cable(desk: Desk, round_trip_s: float) -> Iterator[str]:
-    """Delay the cable during the context; yield the name of the method.
+    """Delay the cable's traffic during the context; yield the name of the delaying program.
 
-    The kernel's netem delays half at each end. Without netem, ``benchmarks.places.cable`` holds every Ethernet frame.
+    The kernel's netem delays each direction by half of ``round_trip_s``. Without netem, ``benchmarks.places.cable``
+    holds every Ethernet frame.
     """
     network.plug(desk.place)
     if _netem(desk, "add", round_trip_s):
@@ -103,7 +104,7 @@ def round_trip_s(desk: Desk, address: str, port: int = 22) -> float:
 
 
 def _netem(desk: Desk, what: str, round_trip_s: float) -> bool:
-    """Add a delay at both ends of the cable, or remove it (``what`` is ``add`` or ``del``). False: the kernel lacks
+    """Add or remove a delay at both ends of the cable (``what``: ``add`` or ``del``). Return false if the kernel lacks
     netem.
     """
     delay = ["netem", "delay", f"{round_trip_s / 2 * 1000:g}ms", "limit", NETEM_LIMIT] if what == "add" else []

@@ -55,7 +55,7 @@ class Places:
 
 @contextmanager
 def places(tell: Callable[[str], None]) -> Iterator[Places]:
-    """Yield ``Places``, and remove hosts and files at the end. A second run of the benchmark waits."""
+    """Yield ``Places``, and remove hosts and files at the end. Another run of the benchmark waits until then."""
     with locked("benchmarks"), ExitStack() as stack:
         _remove_remains()
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=PREFIX)))

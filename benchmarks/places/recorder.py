@@ -1,4 +1,4 @@
-"""Recorder between a controller and a host: the forced command of an sshd that forwards and stores everything.
+"""Recorder between a controller and a host: an sshd's forced command, which forwards and stores all data.
 
     python -I recorder.py FOLDER SSH_CONFIG HOST
 

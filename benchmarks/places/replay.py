@@ -104,8 +104,8 @@ class Replaying:
         return place
 
     def ini(self, path: Path, count: int, port: int, hung: int = 0) -> Path:
-        """Write an Ansible inventory of the same hosts to ``path``. The method ``ssh_config`` writes the login
-        settings.
+        """Write an Ansible inventory of the hosts of ``inventory`` to ``path``. The method ``ssh_config`` writes the
+        login settings.
         """
         lines = [
             f"h{number:04} ansible_host={self.address(number)} "
@@ -124,7 +124,7 @@ class Replaying:
         ]
 
     def ssh_config(self, port: int = REPLAY_PORT) -> Path:
-        """Write an ssh_config for these hosts at ``port``; return its path."""
+        """Write an ssh_config for the loopback hosts at ``port``; return its path."""
         path = self.folder / f"ssh_config-{port}"
         path.write_text(
             f"Host *\n Port {port}\n User {USER}\n IdentityFile {self.key}\n IdentitiesOnly yes\n BatchMode yes\n"
@@ -149,7 +149,7 @@ def replaying(hosts: Hosts) -> Iterator[Replaying]:
         kept = [file for verb in ("plan", "audit") for file in record(hosts, folder, verb)]
         unknown = Path(f"{recording}.unknown")
         unknown.touch()
-        unknown.chmod(0o666)  # another user, under which the loopback hosts run, writes to this file
+        unknown.chmod(0o666)  # the loopback hosts run as another user and write to this file
         recording.write_bytes(recorder.recording(kept, answer.masked))
         stack.enter_context(_login())
         netns = stack.enter_context(_network(folder))
@@ -224,7 +224,7 @@ def _login() -> Iterator[None]:
 
 @contextmanager
 def _sshd(made: Replaying, port: int, more: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Run an sshd on ``port`` at all addresses. ``more``: additional lines of its configuration."""
+    """Run an sshd on ``port`` at all addresses. ``more``: additional lines of the sshd's configuration."""
     authorized, config = made.folder / "id.pub", made.folder / f"sshd_config-{port}"
     host_key = made.folder / "host_key"
     config.write_text(_SETTINGS.format(port=port, key=host_key, folder=made.folder, authorized=authorized) + more)

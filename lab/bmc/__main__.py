@@ -1,4 +1,4 @@
-"""Program ``python -m lab.bmc LAB``: the Redfish endpoint of a lab, which `lab.bmc.serve` starts."""
+"""Program ``python -m lab.bmc LAB``: the Redfish endpoint of a lab. `lab.bmc.serve` starts the program."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Handler(WSGIRequestHandler):
 def build(hosts: Hosts) -> Any:
     """Return the emulator's application with ``hosts`` as systems, without access control.
 
-    The emulator has no option for custom drivers, so properties of this class override its own drivers.
+    The emulator has no option for custom drivers, so properties of the emulator's class are replaced.
     """
     systems = Systems(hosts)
     drives = Drives(systems)
@@ -61,12 +61,13 @@ def _root() -> Any:
 
 
 def serve(lab: Lab) -> None:
-    """Serve the lab's BMCs on its bridge until the process ends."""
+    """Serve the lab's BMCs on the lab's bridge until the process ends."""
     door = Door(build(Hosts(lab)), credentials.Credentials.read(lab))
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(credentials.certificate(lab))
     server = make_server(str(lab.gateway.ip), BMC_PORT, door, threaded=True, request_handler=_Handler)
-    # The TLS handshake happens at the first read in the connection's own thread, so an idle client blocks nobody.
+    # The TLS handshake happens at the first read in the connection's own thread, so an idle client blocks no other
+    # client.
     server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     server.ssl_context = context
     server.socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

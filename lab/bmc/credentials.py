@@ -38,7 +38,7 @@ class Credentials:
 
     def admit(self, user: str, password: str) -> bool:
         """Return whether ``user`` and ``password`` are correct."""
-        # Both comparisons take constant time, because the duration would reveal whether user or password is wrong.
+        # Both comparisons take constant time. Otherwise the duration would reveal whether user or password is wrong.
         return (Secret(user) == Secret(self.user)) & (Secret(password) == self.password)
 
 

@@ -26,7 +26,7 @@ def fetch(machine: Machine, url: str) -> str | None:
 
     Raises `NoAnswer` if the download fails. Requires only the host's network namespace, not a running system.
     """
-    # The URL goes over standard input, because every user can read argv, and the path may be secret.
+    # The URL is passed on standard input, because every user can read argv, and the path may be secret.
     command = ["nsenter", f"--net={machine.netns}", sys.executable, "-B", "-m", "lab.bmc.fetching"]
     done = subprocess.run(command, input=url.encode(), capture_output=True, cwd=CHECKOUT, check=False)
     if done.returncode == _ABSENT:

@@ -43,7 +43,7 @@ class Installation:
         return self._thread.is_alive()
 
     def pull_plug(self) -> None:
-        """Cut the power, which stops the installer at any point and leaves the disk unchanged."""
+        """Cut the power. The installer stops at any point, and the disk stays as it is."""
         self._unplugged.set()
         self._thread.join()
 

@@ -32,7 +32,7 @@ class Hosts:
         self._seed_timeout_s = seed_timeout_s
         self._installs: dict[str, Installation] = {}
         self._locks: dict[str, threading.RLock] = {}
-        #: host → marker of a graceful restart during its shutdown. A later request removes the marker.
+        #: host → marker while the host shuts down for a graceful restart. A later request removes the marker.
         self._restarts: dict[str, object] = {}
         self._orders: dict[str, Callable[[Machine], None]] = {
             "On": self._turn_on,

@@ -28,8 +28,8 @@ exec setsid --fork "$@"
 
 
 def group(lab: Lab) -> str:
-    """Return the control group of the Redfish endpoint. It is inside the lab's group, so that `down` ends the
-    endpoint.
+    """Return the Redfish endpoint's control group. `down` ends the endpoint, because this group is in the lab's
+    group.
     """
     return f"hostwright-lab/{lab.name}/_bmc"
 
@@ -58,7 +58,7 @@ def ensure(lab: Lab) -> Credentials:
     log = lab.bmc / "log"
     with locked("machine"):
         entries = [str(entry) for entry in cgroups.create(group(lab))]
-    # With -B, root writes no .pyc files into the checkout, which the user could not delete.
+    # With -B, root writes no .pyc files into the checkout. The user could not delete such files.
     serve = [sys.executable, "-B", "-m", "lab.bmc", lab.name]
     launch = ["sh", "-c", _LAUNCH, "hostwright-lab", str(len(entries)), *entries, *serve]
     with log.open("ab") as output:

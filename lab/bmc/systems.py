@@ -37,7 +37,7 @@ class Systems(AbstractSystemsDriver):  # type: ignore[misc]  # the emulator has 
 
     def uuid(self, identity: str) -> str:
         """Return ``identity``, which the emulator accepts as a UUID. Raises `NotFound` for an unknown host."""
-        # `identity` comes from a URL and must not be used as a path
+        # `identity` comes from a URL and must not be used as a path without this check
         if identity not in self.systems:
             raise error.NotFound(f"there is no system {identity}; there are {', '.join(self.systems)}")
         return identity

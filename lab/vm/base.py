@@ -29,8 +29,8 @@ PACKAGES = (
     *("linux-image-amd64", "initramfs-tools", "zstd"),
     *("grub2-common", "grub-efi-amd64-bin", "grub-efi-amd64-signed", "shim-signed", "mokutil"),
 )
-#: release and package version of the newest Debian 13 kernel with which Debian's R550 builds. The files come from the
-#: archive by SHA-256, because indexes list only current kernels.
+#: release and package version of the newest Debian 13 kernel for which Debian's driver R550 compiles. The files are
+#: downloaded from Debian's archive by SHA-256, because indexes list only current kernels.
 KERNEL, _VERSION = "6.12.94+deb13", "6.12.94-1"
 KERNEL_FILES = {
     f"linux-signed-amd64/linux-image-{KERNEL}-amd64_{_VERSION}_amd64.deb": (
@@ -52,8 +52,8 @@ _RECIPE = 1
 def ensure_vm_base(base: Path, *, driver: bool = False) -> Path:
     """Return the root filesystem for virtual machines on the image ``base``. A missing root filesystem is built.
 
-    With ``driver``, it also has Debian's NVIDIA driver, compiled on this machine. Raises `LabError` for another
-    distribution than Debian 13.
+    With ``driver``, the filesystem also has Debian's NVIDIA driver, compiled on this machine. Raises `LabError` for
+    another distribution than Debian 13.
     """
     missing = {name: package for name, package in TOOLS.items() if not Path(name).exists()}
     ensure_programs({name: package for name, package in missing.items() if not shutil.which(name)})

@@ -1,7 +1,7 @@
 """An emulated NVIDIA card on the PCI bus of a virtual machine: only the ids by which drivers find the card.
 
-This program is the device's process (QEMU's ``x-pci-proxy-dev``). It starts QEMU, which sends it every access to the
-card. The guest's drivers find a card that does not work.
+This program is the device's process (QEMU's ``x-pci-proxy-dev``). The program starts QEMU, and receives from QEMU every
+access to the card. The guest's drivers find a card that does not work.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _RETURN, _CONFIG_WRITE, _CONFIG_READ, _MEMORY_WRITE, _MEMORY_READ, _RESET = 1, 2
 _ANSWERED = (_CONFIG_READ, _CONFIG_WRITE, _MEMORY_WRITE, _MEMORY_READ, _RESET)
 
 _COMMAND, _BAR0, _LINE = 0x04, 0x10, 0x3C
-#: sizes in bytes of the card's BARs for registers, memory and instances. QEMU's proxy does not support the 64-bit BARs
-#: of a real card.
+#: sizes in bytes of the card's BARs for registers, memory and instance memory. QEMU's proxy does not support the 64-bit
+#: BARs of a real card.
 _WINDOWS_BYTES = (16 * 2**20, 64 * 2**20, 32 * 2**20)
 #: address of an unused configuration byte. The value 1 makes the chip's identity readable until power-off.
 _IDENTIFIES = 0xF0

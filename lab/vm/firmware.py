@@ -1,7 +1,8 @@
 """Enrolment of machine owner keys (MOKs) in the firmware variables of a virtual machine that is off.
 
-This needs no confirmation at the console. A certificate is written into shim's variable ``MokList``. The layout is
-edk2's (MdeModulePkg, Include/Guid/VariableFormat.h); the list is an EFI_SIGNATURE_LIST of the UEFI specification.
+The enrolment needs no confirmation at the console. A certificate is written into shim's variable ``MokList``. The
+layout is edk2's (MdeModulePkg, Include/Guid/VariableFormat.h); the value of ``MokList`` is an EFI_SIGNATURE_LIST of the
+UEFI specification.
 """
 
 from __future__ import annotations

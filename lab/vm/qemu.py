@@ -23,8 +23,8 @@ _KVM = Path("/dev/kvm")
 def accelerator(cpuinfo: str, device: bool) -> str:
     """Return QEMU's accelerator: ``kvm`` if KVM can run a virtual machine, else ``tcg``.
 
-    ``cpuinfo``: text of /proc/cpuinfo. ``device``: whether ``/dev/kvm`` is usable, which alone is not sufficient
-    without the CPU flag ``vmx`` or ``svm``.
+    ``cpuinfo``: text of /proc/cpuinfo. ``device``: whether ``/dev/kvm`` is usable. KVM also requires the CPU flag
+    ``vmx`` or ``svm``.
     """
     flags = re.search(r"^flags\s*:(.*)$", cpuinfo, re.MULTILINE)
     hardware = {"vmx", "svm"} & set(flags[1].split() if flags else ())
@@ -37,7 +37,7 @@ def here() -> str:
 
 
 def disk(machine: Machine) -> Path:
-    """Return the path of the file with the host's writes since its last saved disk."""
+    """Return the path of the file with the host's writes since the last save of its disk."""
     return machine.directory / "disk.qcow2"
 
 

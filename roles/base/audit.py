@@ -22,7 +22,7 @@ DMI = "/sys/class/dmi/id/"
 
 
 def audit_values(v: Base, ctx: RoleContext) -> Iterator[AuditValue]:
-    """Yield values of the machine, its kernel and firmware, and the packages without unattended upgrades."""
+    """Yield values of the machine, its kernel and firmware, and the packages excluded from unattended upgrades."""
     cpu = MACHINE.line("cpu")
     yield AuditValue("kernel", KERNEL, among=DISTRIBUTION)
     yield AuditValue("distribution", DISTRIBUTION)

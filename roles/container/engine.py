@@ -1,4 +1,4 @@
-"""Docker with the NVIDIA container toolkit: packages, firewall rules, and links that keep the GPUs of containers."""
+"""Docker with the NVIDIA container toolkit: packages, firewall rules, and device links for GPUs in containers."""
 
 from __future__ import annotations
 
@@ -63,18 +63,18 @@ _WITHOUT = {
 }
 RESTARTS = "restarts Docker, which ends its containers"
 
-#: probe that prints the revision of Docker's snap, which cannot access the driver's libraries
-#: (NVIDIA/nvidia-docker#1034, #1243)
+#: probe that prints the revision of Docker's snap. This Docker cannot access the driver's libraries
+#: (NVIDIA/nvidia-docker#1034, #1243).
 SNAP_DOCKER = Probe("test -e /snap/docker/current && readlink /snap/docker/current", shared=True)
 
-ENGINES = ("docker.io", "docker-ce", "moby-engine")  #: packages with a Docker daemon, of which a host can have only one
+ENGINES = ("docker.io", "docker-ce", "moby-engine")  #: alternative packages with a Docker daemon, at most one per host
 
 PROGRAM = "docker-cli"  #: package that contains the command ``docker`` since Debian 13
 
 #: package with a command ``docker`` that runs podman. Podman ignores ``--gpus`` (podman-container-tools/podman#19330).
 SHIM = "podman-docker"
 
-#: shell command that validates a daemon.json. With dockerd before 23, it succeeds without a check.
+#: shell command that validates a daemon.json. With dockerd before 23, the command succeeds without a check.
 VALIDATE = "{ ! dockerd --help | grep -q -e --validate || dockerd --validate --config-file=%s; }"
 
 
@@ -105,7 +105,7 @@ def former_names_gone(keep: str) -> Iterator[Resource]:
 def links_at_boot(unit: str) -> Iterator[Resource]:
     """Yield states for the systemd unit ``unit`` that creates ``DeviceLinks`` at boot before Docker starts.
 
-    A link enables the unit, because ``systemctl enable`` would reload systemd. A reload takes GPUs from containers
+    A link enables the unit, because ``systemctl enable`` would reload systemd. A reload removes GPUs from containers
     without device links.
     """
     path = f"/etc/systemd/system/{LINKS_UNIT}"

@@ -1,4 +1,4 @@
-"""CDI support of container engines by release (``ENGINE_ROWS``), from which refusals and findings are derived."""
+"""Table of container engines by CDI support (``ENGINE_ROWS``), the source of refusals and findings."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def loses_gpus_flag(mode: str | None, docker: str) -> bool:
 
 
 def gpus_flag_sentence(mode: str, docker: str) -> str:
-    """Return the refusal for Docker ``docker`` and toolkit mode ``mode``, with which ``--gpus`` fails."""
+    """Return the error text that ``--gpus`` fails with Docker ``docker`` in toolkit mode ``mode``."""
     return (
         f"Docker {docker} runs `docker run --gpus` only through the container toolkit's hook, which refuses the mode"
         f" {mode}; set container.toolkit.mode to auto, or install Docker {dotted(GPUS_BY_CDI)} or newer"

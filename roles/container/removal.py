@@ -150,5 +150,5 @@ def docker_data() -> EmptyDataGone:
 
 
 def containerd_data() -> EmptyDataGone:
-    """Return the state that removes containerd's data directory, if it has no user data."""
+    """Return the state that removes containerd's data directory, if the directory has no user data."""
     return EmptyDataGone(CONTAINERD_DATA, trees=_TREES)

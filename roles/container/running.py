@@ -71,7 +71,7 @@ CHILDREN = Probe(
     cap_bytes=256 * 1024,
     part=_OF_CONTAINERS,
 )
-#: description of containers with unknown users, which do not count as idle
+#: description of containers with unknown users. These containers do not count as idle.
 UNLISTED = "containers that Docker did not name in time"
 _CONTAINER = Pattern(r"([0-9]{1,10}) ([0-9a-f]{12})[0-9a-f]{52} /(\S+)(?: ([a-z-]*))?")
 #: restart policies of containers that Docker starts again at its own start (moby/moby#47846)

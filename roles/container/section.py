@@ -66,11 +66,11 @@ class ContainerSection(Section):
 
     @property
     def spare(self) -> tuple[str, ...]:
-        """Unused entries of the section: ``docker_ce`` with the distribution's Docker."""
+        """Unused entries of the section: ``docker_ce`` if the stack uses the distribution's Docker."""
         return () if self.docker == "docker-ce" else ("docker_ce",)
 
     def versions(self) -> Mapping[str, str]:
-        """Return the versions of the NVIDIA container toolkit, and of Docker if the stack sets it."""
+        """Return the versions of the NVIDIA container toolkit, and of Docker if the stack sets Docker's version."""
         docker = self.docker_versions.get(self.docker_packages[0])
         return {"container-toolkit": self.toolkit.version, **({"docker": docker} if docker else {})}
 

@@ -28,7 +28,8 @@ from hostwright.standard.roles.cuda.compilers import HostCompiler
 from hostwright.standard.roles.cuda.rules import newest_gcc
 from hostwright.standard.roles.cuda.section import CudaRelease, CudaSection
 
-#: pattern of driver packages in apt's simulation, which would overwrite the driver from NVIDIA's ``.run`` file
+#: pattern of driver packages in apt's simulation. These packages would overwrite the driver from NVIDIA's ``.run``
+#: file.
 DRIVER = "^(nvidia-|cuda-drivers|libcuda1|libnvidia-([^c]|c[^o]|co[^n])|xserver-xorg-video-nvidia)"
 NETWORK = "developer.download.nvidia.com/compute/cuda/repos"
 FORMER = "/usr/share/keyrings/cuda-repo-"  #: prefix of keyring paths in apt's source lists for other CUDA toolkits

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hostwright.resources import Facts, Probe, Resource
 from hostwright.roles import sh_file, whole
 
-#: advice for a host with an older g++, by whether g++ is installed
+#: whether an older g++ is ``installed``, or ``offered`` by apt → advice for the operator
 _OLDER = {
     "installed": "{0} is installed here; for nvcc to use it, set `compiler: {0}` in the stack's `cuda`, or make it "
     "the host's default (update-alternatives --set g++ /usr/bin/{0}, and gcc alike)",

@@ -51,7 +51,8 @@ GCC_BY_SERIES = {
 #: toolkit release → newest gcc that nvcc accepts, where the toolkit series has another limit
 _GCC_OF_ONE = {"11.4.0": 10}
 
-#: compute capability → first toolkit series that compiles for it. Capabilities of all listed series are omitted.
+#: compute capability → first toolkit series that compiles for it. Capabilities that all listed series support are
+#: omitted.
 TOOLKIT_FOR = {
     (8, 9): "11.8",
     (9, 0): "11.8",

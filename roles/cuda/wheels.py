@@ -123,7 +123,7 @@ def cuda_of(pins: Mapping[str, str]) -> Mapping[str, str]:
     return found
 
 
-# The search for versions that fit each other calls ``_pinned`` hundreds of times.
+# The search for compatible versions calls ``_pinned`` hundreds of times.
 @lru_cache(maxsize=64)
 def _pinned(constraints: str, python: str) -> Mapping[str, str]:
     if not _may_name_cuda(constraints):

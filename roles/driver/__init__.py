@@ -41,7 +41,7 @@ def driver(v: Driver, ctx: RoleContext) -> Iterator[Resource]:
     yield GpuPresent()
     if ctx.gpus is not None:
         yield AllGpusPresent(ctx.gpus)
-    # the sources come first, so that an expired key stops the role before any change to the driver
+    # the sources are first, so that an expired key stops the role before any change to the driver
     yield from sources(wanted, stack)
     yield from no_other_driver(ctx)
     yield File("/etc/modules-load.d/hostwright-nvidia.conf", ctx.render("driver/modules.conf.j2"))

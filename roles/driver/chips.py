@@ -108,6 +108,6 @@ def chip(device_id: int) -> Chip | None:
 
 @cache
 def chips(gpus: tuple[tuple[int, int], ...]) -> tuple[Chip, ...]:
-    """Return the different chips among the display controllers ``gpus``, given by PCI IDs (vendor, device)."""
+    """Return the different chips among the display controllers ``gpus``, each a pair of PCI IDs (vendor, device)."""
     known = (chip(device) for vendor, device in gpus if vendor == NVIDIA)
     return tuple(dict.fromkeys(chip for chip in known if chip is not None))

@@ -74,7 +74,7 @@ def module_kind(wanted: str, driver: str, gpus: Gpus) -> Kind:
 
 
 def misfit(wanted: str, driver: str, gpus: Gpus) -> Misfit | None:
-    """Return the reason why ``driver`` has no module of the kind ``wanted`` for all ``gpus``; ``None`` if it has.
+    """Return the reason why ``driver`` has no module of the kind ``wanted`` for all ``gpus``; else ``None``.
 
     ``auto``: any kind.
     """

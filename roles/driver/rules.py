@@ -1,6 +1,6 @@
 """Compatibility rules for the driver: supported kernels, supported GPUs, kinds of kernel module.
 
-Add new releases as rows to the tables, from which refusals and suggestions are computed.
+Refusals and suggestions are computed from the tables. Add a row for each new release.
 
 Sources of the package sets: NVIDIA driver installation guide ("Compute-only", "Version locking"),
 NVIDIA/gpu-driver-container, Azure/azhpc-images, Ubuntu server documentation, canonical/ubuntu-drivers-common, Debian's
@@ -21,7 +21,7 @@ from hostwright.standard.roles.driver.chips import NVIDIA, NVLINK5, RACK_CARDS, 
 from hostwright.standard.roles.driver.modules import branch_of
 from hostwright.standard.roles.driver.section import PINNING, DriverSection
 
-#: first driver branch without the branch in the names of NVIDIA's packages
+#: first driver branch for which the names of NVIDIA's driver packages lack the branch number
 FIRST_PINNED = 580
 #: name patterns of packages that install the newest branch in NVIDIA's repository
 _NEWEST = ("nvidia-open", "cuda-drivers", "nvidia-driver", "nvidia-driver-open", "nvidia-driver-cuda", "nvidia-*-dkms")
@@ -136,7 +136,7 @@ DRIVERS = (
     DriverRow("620.70.06", "", "NVIDIA driver documentation, R620"),
 )
 
-#: first driver branch with a range of GPU architectures → oldest and newest supported architecture
+#: first driver branch of a range → oldest and newest GPU architecture that the range supports
 DRIVER_GPUS = {
     450: (Architecture.KEPLER, Architecture.AMPERE),
     510: (Architecture.MAXWELL, Architecture.AMPERE),
@@ -182,7 +182,7 @@ def kernels_of(driver: str, section: DriverSection | None = None) -> str | None:
 
 
 def row_of(driver: str) -> DriverRow | None:
-    """Return the row of ``DRIVERS`` for ``driver``, else of the next newer release of its branch.
+    """Return the row of ``DRIVERS`` for ``driver``, else of the next newer release of the same branch.
 
     An older release never builds on more kernels.
     """

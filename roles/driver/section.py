@@ -52,7 +52,7 @@ OPEN_PACKAGES = ("nvidia-open*", "nvidia-kernel-open*", "nvidia-dkms-*-open", "l
 _UPSTREAM = Pattern(r"(?:[0-9]{1,4}:)?([0-9]{3}(?:\.[0-9]{1,9})+)(?:[-+~].{0,60})?")
 
 
-#: first driver branch without the branch in the names of its other packages, such as Fabric Manager's
+#: first driver branch for which the names of NVIDIA's other packages, such as Fabric Manager, lack the branch number
 _PLAIN_NAMES = 580
 
 
@@ -101,7 +101,7 @@ class DriverSection(Section):
     repository: AptRepository | None = None
     kernels: Kernels | None = None
     fabric_manager: FabricManager | None = None
-    #: package of IMEX, for compute trays of racks (GB200, GB300), which have no Fabric Manager
+    #: package of IMEX, for compute trays of racks (GB200, GB300). These trays have no Fabric Manager.
     imex: DriverPart | None = None
 
     @model_validator(mode="after")
@@ -216,7 +216,7 @@ class DriverSection(Section):
         return (*(f"{name}$" for name in self.packages), *(f"{name}-[0-9]" for name in self.precompiled_names))
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
-        """Return the disk space for the driver, with the installer's work directory, and in /boot for a new
+        """Return the disk space for the driver with the installer's work directory, and the space in /boot for a new
         initramfs.
         """
         places = {WORK: 5, "/usr": 5, CACHE: 1, "/var/lib/dkms": 1, BOOT: 0}

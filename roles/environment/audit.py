@@ -9,12 +9,12 @@ from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.environment import Environment, opened
 
 PTXAS = Snippet("environment", 'say ptxas "$(command -v ptxas)"')
-#: name prefixes of two libraries, with paths that represent all CUDA libraries
+#: name prefixes of two libraries. The paths of these libraries represent the paths of all CUDA libraries.
 OPENED = ("libcudart.", "libcudnn.")
 
 
 def audit_values(v: Environment, ctx: RoleContext) -> Iterator[AuditValue]:
-    """Yield where the loader finds the stack's libraries, and the presence of the login file and tools."""
+    """Yield the paths at which the loader finds the stack's libraries, and the presence of the login file and tools."""
     prefix = ctx.section(CudaSection).prefix
     for library in opened(ctx):
         if library.startswith(OPENED):

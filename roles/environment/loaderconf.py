@@ -1,6 +1,7 @@
 """Loader configuration: of Hostwright's files in ``/etc/ld.so.conf.d``, only the current stack's file remains.
 
-The previous stack's toolkit is kept for a rollback. With its loader file, the loader would find libraries of both.
+The previous stack's toolkit is kept for a rollback. With the previous loader file, the loader would find libraries of
+both toolkits.
 """
 
 from __future__ import annotations

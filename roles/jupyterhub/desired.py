@@ -26,7 +26,7 @@ PYTHONS = ("3.11", "3.12", "3.13", "3.10", "3.9", "3.8")
 PROGRAM = "/usr/local/lib/hostwright/jupyterhub"
 NGINX = "nginx.service"
 PAM = "hostwright-jupyterhub"
-#: files that nginx includes in the http block and in the proxy's server block
+#: files that nginx includes: ``LIMITS`` in the http block, and ``LOCATIONS`` in the proxy's server block
 LIMITS, LOCATIONS = (
     "/etc/nginx/conf.d/hostwright-jupyterhub.conf",
     "/etc/nginx/hostwright-workspaces.d/jupyterhub.conf",

@@ -1,4 +1,4 @@
-"""Running Jupyter servers of users, which a reboot of the host would end."""
+"""Users' running Jupyter servers, which a reboot of the host would end."""
 
 from __future__ import annotations
 

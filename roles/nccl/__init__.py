@@ -1,4 +1,4 @@
-"""NCCL, with which the GPUs of a job exchange data, built for the stack's CUDA and installed once per host."""
+"""NCCL (data exchange between the GPUs of a job), built for the stack's CUDA and installed once per host."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from hostwright.standard.roles.driver.states.gpu_use import reloading
 from hostwright.standard.roles.registry.authority import authority_of
 
 UNIT = "docker-registry.service"
-#: path of the registry's configuration. The package's own requires passwords and has no TLS.
+#: path of the registry's configuration. The package's own configuration requires passwords and has no TLS.
 CONF = "/etc/docker/registry/hostwright.yml"
 DROP_IN = f"/etc/systemd/system/{UNIT}.d/hostwright.conf"
 STATE = "/var/lib/hostwright/registry"  #: directory of the registry's certificate authority and signed certificate

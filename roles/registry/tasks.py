@@ -1,4 +1,4 @@
-"""Task ``registry.trust``. Its implementation is imported when it runs."""
+"""Task ``registry.trust``. The implementation is imported when the task runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Implementation of ``registry.trust``: the registry's CA certificate is copied from its host into the inventory."""
+"""Implementation of ``registry.trust``: the registry's CA certificate is copied into the inventory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks ``serve.…`` for models. Each imports its implementation when it runs."""
+"""Tasks ``serve.…`` for models. The implementation of a task is imported when the task runs."""
 
 from __future__ import annotations
 

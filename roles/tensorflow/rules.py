@@ -224,7 +224,7 @@ def processor_has_avx(avx: bool, stack: Stack) -> Misfit | None:
 
 
 def constraints_keep_its_import(tensorflow_section: TensorflowSection) -> Iterator[Misfit]:
-    """Check that all constraints pin the packages with newer versions that break TensorFlow's import."""
+    """Check that all constraints pin the packages whose newer versions break TensorFlow's import."""
     limits = {**IMPORT_LIMITS, **LATER_LIMITS.get(tensorflow_section.series, {})}
     for python in tensorflow_section.usable:
         pins = _pins(tensorflow_section.constraints.get(python, ""))

@@ -44,8 +44,8 @@ class NvrtcPackage(StackPart):
 class TensorrtSection(Section):
     """TensorRT from NVIDIA's archive, in a separate directory, because NVIDIA's packages require packages of cuDNN.
 
-    ``nvrtc``: runtime compiler with which TensorRT was linked. TensorRT 7.2 loads the one of CUDA 11.1, even with CUDA
-    11.2.
+    ``nvrtc``: runtime compiler with which TensorRT was linked. TensorRT 7.2 loads the compiler of CUDA 11.1, even with
+    CUDA 11.2.
     """
 
     vendor: ClassVar = "NVIDIA"
@@ -65,7 +65,7 @@ class TensorrtSection(Section):
 
     @property
     def major(self) -> str:
-        """Major version, which ends the names by which programs load the libraries: ``7``."""
+        """Major version, the last part of the file names by which programs load the libraries: ``7``."""
         return self.version.partition(".")[0]
 
     @property

@@ -19,7 +19,7 @@ CONTAINERS = Snippet.beside(__file__, "audit_root.sh", "workspaces", root=True)
 
 
 def audit_values(v: Workspaces, ctx: RoleContext) -> Iterator[AuditValue]:
-    """Yield each workspace's state, definition and image, and whether other hosts cannot reach users' containers.
+    """Yield each workspace's state, definition and image, and whether users' containers are closed to other hosts.
 
     Images may differ between hosts and have no expected value.
     """

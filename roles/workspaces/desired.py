@@ -23,7 +23,8 @@ from hostwright.standard.roles.workspaces.states.undeclared import Undeclared
 UNITS, BATCH_UNIT = "/etc/systemd/system", "hostwright-batch@.service"
 #: path of the drop-in of docker.service that sets the workspaces' firewall rules after a reboot
 AT_DOCKERS_START = f"{UNITS}/docker.service.d/hostwright-workspaces.conf"
-BOX = "/run/hostwright-box"  #: directory in an ssh workspace for files of the workspace's start, owned by the user
+#: directory in an ssh workspace for files from the workspace's start. The user owns the directory.
+BOX = "/run/hostwright-box"
 
 
 def states(v: Workspaces, ctx: RoleContext) -> Iterator[Resource]:

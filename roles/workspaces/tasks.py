@@ -1,4 +1,4 @@
-"""Tasks ``workspace.…``. Each imports its implementation when it runs."""
+"""Tasks ``workspace.…``. The implementation of a task is imported when the task runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Task ``images.rebuild``, which imports its implementation when it runs."""
+"""Task ``images.rebuild``. The implementation is imported when the task runs."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 DPKG_LOCKS = ("/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock")
 LOCKS = (*DPKG_LOCKS, "/var/lib/apt/lists/lock", "/var/cache/apt/archives/lock")
-MOMENT_S = 10  #: minimum age in seconds of a process holding an apt lock, for a report (our choice)
-PATIENCE_S = 600  #: age in seconds from which a process holding an apt lock is reported as stuck
+MOMENT_S = 10  #: age in seconds from which a process with an apt lock is reported (our choice)
+PATIENCE_S = 600  #: age in seconds from which a process with an apt lock is reported as stuck
 
 IN_ORDER = DpkgInOrder()
 
@@ -209,7 +209,7 @@ def _holders(ctx: AuditContext) -> Iterator[tuple[str, str, int, str]]:
 
 
 def _complaints(ctx: AuditContext) -> tuple[str, ...]:
-    """Return apt's warnings and errors about its sources, without duplicates. Raises ``Unread`` if they were not
+    """Return apt's warnings and errors about its sources, without duplicates. Raises ``Unread`` if apt's output was not
     read.
     """
     return tuple(dict.fromkeys(line.strip() for line in ctx.text(RELEASES).splitlines()))

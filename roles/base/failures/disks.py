@@ -19,7 +19,7 @@ LEAST_BYTES = 500 * MB  #: free bytes of a filesystem below which the filesystem
 LEAST_SHARE = 0.10
 LEAST_INODES = 0.01  #: minimum share of a filesystem's inodes that must be free
 MOST_DIGITS = 18  #: maximum number of digits of a number in df's output. An exbibyte in KiB has 16 digits.
-WORTH_NAMING_BYTES = 100 * MB  #: minimum size in bytes of a removable file for a full disk's report
+WORTH_NAMING_BYTES = 100 * MB  #: size in bytes from which the report on a full disk names a removable file
 
 #: directories to which the stack, installers and containers write
 UNPACKED = ("/tmp", "/var/tmp")  # noqa: S108 - where installers unpack
@@ -54,7 +54,7 @@ MOUNTS = Probe(sh_file(__file__, "sh/mounts.sh", programs=PROGRAMS, shared=SHARE
 _DISK_KINDS = {"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "vfat"}
 
 
-#: message about a full /boot, which names a file there or an initramfs compressor
+#: pattern of messages about a full /boot. The messages name a file there or an initramfs compressor.
 BOOT_IS_FULL = (
     r"/boot/[^\n]{1,200}: [^\n]{0,80}no space left on device|no space left on device[^\n]{0,80}'?/boot/"
     r"|(?:gzip|zstd|lz4|xz|bzip2|lzma|lzop)\b[^\n]{0,80}no space left on device[^\n]{0,80}\n"
@@ -171,7 +171,7 @@ def _mounts(ctx: AuditContext) -> list[list[str]]:
 
 
 def _rooms(ctx: AuditContext, *, inodes: bool) -> tuple[Room, ...]:
-    """Return each filesystem that the stack writes to once. Raises ``Unread`` if ``df`` printed nothing."""
+    """Return the different filesystems that the stack writes to. Raises ``Unread`` if ``df`` printed nothing."""
     blocks, _, nodes = f"\n{ctx.text(FREE)}".partition("\ninodes\n")
     rooms = _by_mount((nodes if inodes else blocks).splitlines(), unit=1 if inodes else 1024)
     if not rooms:

@@ -21,9 +21,10 @@ NEXT_BOOT = Probe(sh_file(__file__, "sh/nextboot.sh"), root=True)
 AHEAD_S = 60  #: maximum seconds that a host's clock may be ahead of the controller's clock
 OFF_TARGETS = ("rescue.target", "emergency.target", "poweroff.target", "halt.target", "reboot.target", "kexec.target")
 AWAKE = ("ignore", "lock")  #: values of logind's IdleAction with which an idle host keeps running
-#: minimum limit of processes and of open files per user. A training job with sixteen data loaders needs as many.
+#: lowest acceptable limit of processes and of open files per user. A training job with sixteen data loaders needs as
+#: many.
 LEAST_OF_USER = 1024
-LEAST_OF_HOST = 8192  #: minimum limit of processes of all users together
+LEAST_OF_HOST = 8192  #: lowest acceptable limit of processes of all users together
 MOST_IN_HUGE_PAGES = 0.8  #: maximum share of the host's memory that huge pages may take (our choice)
 #: names of the address-space limit in limits.conf and in ulimit
 _SPACE = ("as", "v")

@@ -108,8 +108,7 @@ WAY = (
     ),
 )
 
-#: failure rule for a server without TLS. The rules for missing Release files follow, because apt then reports these
-#: too.
+#: failure rule for a server without TLS. apt then also reports missing Release files, so the rules for these follow.
 PLAIN = FailureRule(
     "tls-answered-plainly",
     r"An unexpected TLS packet was received|SSL routines[^\n]{0,60}wrong version number"

@@ -11,11 +11,11 @@ from hostwright.standard.roles.base.proofs import judges
 from hostwright.standard.roles.base.proofs.sources import source
 
 DISK_BYTES = 4 * 1024**3  #: size in bytes of the disk test's file. Most disk controllers cache less (1 to 4 GiB).
-#: size in bytes of each array of the memory test. STREAM requires four times the last-level cache.
+#: size in bytes of each array of the memory test. The STREAM benchmark requires four times the last-level cache.
 MEMORY_BYTES = 512 * 1024**2
 
 MEMORY_S = 2.5  #: duration in seconds of a memory test (our choice)
-NETWORK_PORT = 29472  #: TCP port of the proof ``network``, which is unassigned in IANA's registry
+NETWORK_PORT = 29472  #: TCP port of the proof ``network``, unassigned in IANA's registry
 
 _COMPILER = ("g++", "-std=c++14", "-O2", "-pthread", "-o", "{program}", "{source}")
 

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 _BEGIN, _END = '#include "', '.h"\n'
-#: parts of the full names of modules that a host program may import
+#: prefix and middle part of the full names of modules that a program for hosts may import
 _ROLES, _SHARED = "hostwright.standard.roles.", ".proofs.programs."
 
 

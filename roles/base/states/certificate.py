@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hostwright.resources import NO_IDENTITY, Absent, Change, Facts, Probe, Resource, Step
 from hostwright.roles import sh_file
 
-#: file name of the certificate of the certificate authority, which users import into browsers
+#: file name of the certificate authority's own certificate. Users import this file into browsers.
 AUTHORITY = "authority.crt"
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 LINKS = DeviceLinks()
 RUNTIME = "nvidia"
-#: program that dockerd searches at the start of dockerd, and needs for ``--gpus``
+#: program that dockerd searches when dockerd starts, and needs for ``--gpus``
 HOOK = "nvidia-container-runtime-hook"
 #: packages of other container runtimes that may replace Docker
 OTHER_RUNTIMES = ("containerd.io", "cri-o", "podman-docker")
@@ -50,7 +50,8 @@ NOT_STARTED = Probe(
     + "  grep -E '^/[^ ]+ (always|unless-stopped) ' | cut -c 1-500; exit 0",
     root=True,
 )
-#: probe for the hook, missing runtimes and a missing group. The first lines of ``hook.sh`` describe the output.
+#: probe for the program ``HOOK``, missing runtimes and a missing group. The first lines of ``hook.sh`` describe the
+#: output.
 HOOK_THERE = Probe(sh_file(__file__, "hook.sh", hook=HOOK, settings=DAEMON_JSON, socket=SOCKET))
 
 

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 UNIT = "docker.service"
 
-#: shell condition that is true if the Docker daemon runs. It starts no process, because each audit evaluates it several
-#: times.
+#: shell condition that is true if the Docker daemon runs. The condition starts no process, because each audit evaluates
+#: it several times.
 ACTIVE = (
     '{ pid=; read -r pid; [ -n "$pid" ] && [ -d "/proc/$pid" ]; } 2>/dev/null </run/docker.pid'
     f" || systemctl is-active --quiet {UNIT}"
 )
-#: probe that prints ``runtime NAME`` and ``cgroup DRIVER``. It never connects to a stopped daemon's socket, which would
-#: start the daemon.
+#: probe that prints ``runtime NAME`` and ``cgroup DRIVER``. It never connects to a stopped daemon's socket, because a
+#: connection would start the daemon.
 INFO = Probe(
     f"{ACTIVE} || exit 3\n"
     f"{{ {LOCAL_API}/info || timeout -k 1 5 {LOCAL_DOCKER} info --format '{{{{json .}}}}'; }} |\n"
@@ -35,7 +35,7 @@ INFO = Probe(
     root=True,
 )
 
-#: probe that prints dockerd's command line with the options of Debian's file
+#: probe that prints dockerd's command line, and the options in /etc/default/docker
 COMMAND = Probe(
     f"systemctl show -p ExecStart -p FragmentPath -p DropInPaths -- {UNIT} &&"
     " { grep -s '^DOCKER_OPTS=' /etc/default/docker; exit 0; }"

@@ -21,7 +21,7 @@ def _format(word: str, fields: dict[str, str]) -> str:
     return f"{word} {{" + ",".join(f'"{name}":{{{{json {place}}}}}' for name, place in fields.items()) + "}"
 
 
-#: directory on a host with a list of images for each archive, named by the archive's checksum
+#: directory on a host with one list of images per archive. The name of a list is the archive's checksum.
 LOADS = "/var/lib/hostwright/images"
 IMAGES_PROBE = Probe(
     sh_file(

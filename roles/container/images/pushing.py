@@ -66,7 +66,7 @@ class _Push:
     request: Request
     archive: Path
     loaded: ImagesLoaded
-    again: Command  #: invoke command with which the operator started the push
+    again: Command  #: command (``invoke …``) with which the operator started the push
 
     def reach(self, targets: Targets, state: Resource, at: str = "") -> int:
         """Apply ``state`` to the hosts ``targets``; return the exit status. ``at``: registry to record in the run."""
@@ -110,7 +110,7 @@ def _name(text: str) -> str:
 
 
 def registry_of(targets: Targets) -> str:
-    """Return the registry of all these hosts. Raises ``InputError`` if a host has none, or if registries differ."""
+    """Return the registry of ``targets``. Raises ``InputError`` if a host has none, or if registries differ."""
     found: dict[str, list[str]] = {}
     for target in targets:
         found.setdefault(registry_at(target), []).append(target.name)
@@ -176,7 +176,7 @@ def _stages(
 def pusher_of(targets: Targets) -> TargetHost:
     """Return the host that loads the archive and pushes the images.
 
-    This is the registry's host if it has Docker, else the first host.
+    The result is the registry's host if this host has Docker, else the first host.
     """
     able = [target for target in targets if serves_images(target) and ROLE in {role.name for role in target.of_host}]
     return able[0] if able else next(iter(targets))

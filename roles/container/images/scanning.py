@@ -1,4 +1,4 @@
-"""Scans of images for vulnerabilities, each once for all hosts, on a host with a scanner or on the controller."""
+"""Vulnerability scans of images, once per image for all hosts, on a host with a scanner or on the controller."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Scan:
 
 
 class Scannable(Protocol):
-    """Image to scan: its ID, its size, and the hosts that have it."""
+    """Image to scan: its ID, its size, and the hosts with the image."""
 
     @property
     def id(self) -> str: ...

@@ -1,8 +1,9 @@
 """Figures of NVIDIA's data sheets: each GPU's dense TFLOPS by number format, and its memory bandwidth, by PCI id.
 
-Figures are without sparsity (halved if a sheet has only those with sparsity), and with sums in FP32, as in PyTorch.
-Public excerpts confirm A100, H100 PCIe, B200, L40S and RTX 4090, the TFLOPS of H100 and H200 (SXM), and twice those of
-the RTX 5090 (with sparsity). **None was checked against a GPU**: no machine with one was available.
+Figures are without sparsity (halved if a sheet has only figures with sparsity), and with sums in FP32, as in PyTorch.
+Public excerpts confirm the figures of A100, H100 PCIe, B200, L40S and RTX 4090, and the TFLOPS of H100 and H200 (SXM).
+For the RTX 5090, they state twice these TFLOPS (with sparsity). **No figure was checked against a GPU**: no machine
+with a GPU was available.
 """
 
 from __future__ import annotations

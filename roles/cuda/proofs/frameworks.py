@@ -117,7 +117,7 @@ def cards(measured: Measurements, expected: Expected, title: str) -> Iterator[Pr
 
 
 def on_every_card(measured: Measurements, name: str, expected: Expected) -> Iterator[ProofFinding]:
-    """Check that every GPU of the driver has a measurement ``name``."""
+    """Check that every GPU that the driver lists has a measurement ``name``."""
     seen = tuple(each for each in measured.named(name) if not each.device.startswith(CPU))
     for card in _missing(seen, expected):
         yield ProofFinding(f"nothing was computed on the card at {card.bus}", _device(card), "failed", "nothing", name)

@@ -2,8 +2,8 @@
 
 The tables have the minimum for a healthy GPU by PCI id of its model.
 
-Azure: azurehpc-health-checks (commit 0e0a1ac), conf/*.conf, ``check_gpu_bw HOST PEER`` in GB/s. Comments name one of
-Azure's virtual machines after the GPU.
+Azure: azurehpc-health-checks (commit 0e0a1ac), conf/*.conf, ``check_gpu_bw HOST PEER`` in GB/s. Comments name the GPU,
+then one of Azure's virtual machines with this GPU.
 
 DCGM: NVIDIA/DCGM (commit 72fa3fe), nvvs/diag-skus.yaml.in, ``memory_bandwidth.minimum_bandwidth`` in MB/s; the lower
 value if an id occurs twice. Left out are 20b0 (A100-SXM4-40GB, 137500) and 2335 (H200, 2333), whose values are probably
@@ -68,7 +68,7 @@ WITHIN = {
     "2330": 1905.0,  # H100 80GB HBM3
 }
 
-#: maximum deviation from the median of the host's GPUs of the same model (our choice)
+#: maximum share by which a GPU may be slower than the median of the host's GPUs of the same model (our choice)
 SLOWER_THAN_NEIGHBOURS = 0.15
 
 #: maximum share of throughput lost during a burn-in (our choice). Warm GPUs clock some 5 % lower.

@@ -213,9 +213,9 @@ def _installed(state: DriverState) -> str:
 
 
 def _older_compiler(ctx: AuditContext) -> str:
-    """Return a sentence if a newer major version of gcc built the kernel than the host has; else empty.
+    """Return a sentence if the kernel was built by a newer major version of gcc than the host's; else empty.
 
-    The older gcc may lack options of the kernel's build.
+    The host's older gcc may lack options of the kernel's build.
     """
     text = ctx.text(COMPILERS)
     first, _, rest = text.partition("\n")
@@ -235,11 +235,11 @@ MISSING_SIGN = Sign("driver", module_missing, (*BUILD_PROBES, *LOG_PROBES), prov
 NO_HEADERS_SIGN = Sign("base", no_headers, (*BUILD_PROBES, *LOG_PROBES), provision=True)
 NO_COMPILER_SIGN = Sign("base", no_compiler, BUILD_PROBES, provision=True)
 
-#: pattern of the driver's modules in DKMS's tree, and of packages with these modules, without nvidia-fs
+#: pattern of names of the driver's modules in DKMS's tree and of their packages, except nvidia-fs
 _OURS = r"nvidia(?:-(?:current|open|srv|server|legacy|tesla|kernel|dkms|driver|[0-9])[\w.+-]*)?(?:[/(:' ]|$)"
 
-#: rule for another vendor's module. It precedes the rule for the driver's module, because another line of DKMS's
-#: message names the module.
+#: rule for another vendor's module. It precedes the rule for the driver's module, because DKMS's message names the
+#: failed module in another line.
 OTHER_MODULE = FailureRule(
     "dkms-other-module",
     r"[Cc]onsult [^\n]*/dkms/[\w.+-]+/[^\n]*make\.log"

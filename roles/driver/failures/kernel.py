@@ -72,8 +72,8 @@ for m in nouveau nova_core nova_drm; do
 done; exit 0"""
 )
 
-#: probe that prints lines of files that give NVIDIA's cards to vfio-pci or load it early. ``built-in NAME`` means that
-#: vfio-pci or pci-stub is part of the kernel.
+#: probe that prints configuration lines that assign NVIDIA's cards to vfio-pci or load vfio-pci early. ``built-in
+#: NAME`` means that vfio-pci or pci-stub is part of the kernel.
 VFIO = Probe(
     sh(
         "grep -anHsE -m 20 %s /etc/modprobe.d/*.conf /run/modprobe.d/*.conf /usr/lib/modprobe.d/*.conf /etc/modules"
@@ -102,7 +102,7 @@ _KERNEL = Pattern(r"(kernel|modules) ([\w.+~-]{1,100}) (yes|no) ([\w.+~-]{0,60})
 _STUB = Pattern(r"(vfio[-_]pci|pci[-_]stub)\.ids=")
 _GIVEN = Pattern(r"(?i)10de:([0-9a-fA-F]{4})")
 _SETTING = Pattern(r'([\w:-]{1,100}) "([^"]*)";')
-#: pattern of a udev assignment that takes a card away from the driver (udev(7))
+#: pattern of a udev assignment that removes a card from the driver (udev(7))
 _TAKES = Pattern(
     r'(?:ATTRS?|SYSFS)\{vendor\}=="0x10de".*\{(?:remove|driver_override)\}="[^"]'
     r"|options[ \t]+bbswitch[ \t].*load_state=0"
@@ -157,7 +157,7 @@ def booted_next(kernels: Sequence[Kernel], boot_loader: str) -> NextBoot:
 
 
 def lacks_driver(kernel: Kernel, versions: Collection[str], tree: DkmsTree, driver: DriverSection) -> str:
-    """Return the reason why a boot of ``kernel`` would lack the driver; empty if it would not.
+    """Return the reason why a boot of ``kernel`` would lack the driver; else empty.
 
     ``versions``: versions of the driver's libraries. ``tree``: nvidia's module in DKMS.
     """
@@ -251,7 +251,7 @@ def given_to_vfio(ctx: AuditContext) -> Iterator[str]:
 
 
 def for_vfio(text: str, cards: Collection[int], boot: NextBoot) -> tuple[str, ...]:
-    """Return settings that give one of the GPUs ``cards`` to vfio-pci or pci-stub before the driver is loaded.
+    """Return settings that assign one of the GPUs ``cards`` to vfio-pci or pci-stub before the driver is loaded.
 
     ``cards``: PCI device IDs. ``text``: output of ``VFIO``. ``boot``: command line of the next boot.
     """
@@ -292,7 +292,7 @@ def given_elsewhere(ctx: AuditContext) -> Iterator[str]:
 
 
 def overridden(text: str) -> tuple[str, ...]:
-    """Return configuration lines that take a GPU, named by its PCI slot, from the driver. ``text``: output of
+    """Return configuration lines that remove a GPU, identified by its PCI slot, from the driver. ``text``: output of
     ``UDEV``.
     """
     lines = text.splitlines()

@@ -39,7 +39,7 @@ class Cached:
 
 
 def cached(ctx: AuditContext) -> tuple[Cached, ...]:
-    """Return the loader cache's entries in order. Of each name, the loader opens the first entry.
+    """Return the loader cache's entries in order. The loader opens the first entry of each name.
 
     Raises ``Unread`` if the cache cannot be read.
     """

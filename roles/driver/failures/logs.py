@@ -43,8 +43,8 @@ def always(ctx: AuditContext) -> bool:  # noqa: ARG001
 def log_cause(ctx: AuditContext) -> tuple[str, str]:
     """Return the rule for the driver role's newest log, and the log line that matches the rule.
 
-    Both are empty without a match, or if the driver is as the stack requires. Raises ``Unread`` if a log cannot be
-    read, or while a job runs on the host.
+    Rule and line are empty without a match, or if the driver is as the stack requires. Raises ``Unread`` if a log
+    cannot be read, or while a job runs on the host.
     """
     return logs.log_cause(ctx, LAYER, _texts)
 
@@ -74,9 +74,7 @@ def in_log(name: str, *, when: When = always, grave: bool = True, provision: boo
 
 
 def _texts(ctx: AuditContext, role: str) -> Iterator[tuple[str, str]]:
-    """Yield each log of the role, the most precise first, with the rule for messages of that log without another
-    rule.
-    """
+    """Yield each log of the role, the most precise first, with the rule for messages that no other rule matches."""
     if errors := build_errors(ctx):
         yield "\n".join(errors), BUILD_FAILED
     yield from logs.last_job(ctx, role)

@@ -24,7 +24,7 @@ DKMS_TREE = Probe(sh_file(__file__, "dkms_tree.sh"), root=True)
 
 #: probe that prints the time of the last boot in seconds since 1970
 BOOTED = Probe("sed -n 's/^btime //p' /proc/stat")
-#: maximum time by which a log line may precede the computed boot time, which a later change of the clock moves
+#: maximum time by which a log line may precede the computed boot time. A change of the clock moves the computed time.
 BOOT_SLACK = timedelta(seconds=30)
 
 _TREE = Pattern(r"tree ([\w.+~-]{1,60})")
@@ -42,11 +42,11 @@ class DkmsTree:
 
     versions: tuple[str, ...]
     built: frozenset[tuple[str, str]]
-    failed: frozenset[tuple[str, str]]  #: version of nvidia's module and kernel of each failed build
-    errors: tuple[tuple[str, str], ...]  #: version of nvidia's module and compiler messages of each failed build
+    failed: frozenset[tuple[str, str]]  #: for each failed build: version of nvidia's module, and kernel
+    errors: tuple[tuple[str, str], ...]  #: for each failed build: version of nvidia's module, and compiler messages
     #: ``MODULE/VERSION`` of each module whose source is missing
     broken: tuple[str, ...] = ()
-    #: ``MODULE/VERSION`` and kernel of each failed build of another module
+    #: for each failed build of another module: ``MODULE/VERSION``, and kernel
     others: tuple[tuple[str, str], ...] = ()
     hindered: tuple[str, ...] = ()  #: texts about obstacles to a build of nvidia's module for the next kernel
     unlisted: tuple[str, ...] = ()  #: files of nvidia's module that are missing in depmod's index
@@ -99,7 +99,7 @@ def running_kernel(ctx: AuditContext) -> str:
 
 
 def foreign(ctx: AuditContext) -> tuple[str, ...]:
-    """Return installed packages of another driver, which explain any problem with the stack's driver.
+    """Return installed packages of another driver. They explain any problem with the stack's driver.
 
     Raises ``Unread`` if dpkg's list was not read.
     """
@@ -142,7 +142,7 @@ def build_errors(ctx: AuditContext) -> tuple[str, ...]:
 
 
 def unfit(ctx: AuditContext, rule: str) -> tuple[str, ...]:
-    """Return the reasons why the compatibility rule ``rule`` rejects the host; empty if it does not."""
+    """Return the reasons why the compatibility rule ``rule`` rejects the host; else empty."""
     for probe in HOST_PROBES:
         ctx.require(probe)
     running_kernel(ctx)  # `running_kernel` raises Unread if the kernel is unknown
@@ -176,7 +176,7 @@ def matching(ctx: AuditContext, pattern: str) -> tuple[str, ...]:
 def said_since_boot(ctx: AuditContext, pattern: str) -> tuple[str, ...]:
     """Return the lines that ``matching`` returns; empty if the log cannot be read.
 
-    For messages that only support other evidence.
+    Use this function for messages that only support other evidence.
     """
     try:
         return matching(ctx, pattern)

@@ -73,7 +73,7 @@ def count(element: Element | None, path: str = "", most: int = MAX_COUNT) -> int
 
 
 def size_bytes(element: Element | None, path: str = "") -> int | None:
-    """Return the bytes in a text such as ``81559 MiB``; ``None`` above 64 TiB, or for any other text."""
+    """Return the size in bytes in a text such as ``81559 MiB``; ``None`` above 64 TiB, or for any other text."""
     match = _NUMBER.fullmatch(raw(element, path))
     if not match or match[2] not in _BYTES:
         return None

@@ -1,6 +1,6 @@
 """Parser of a ``<gpu>`` element of nvidia-smi's XML into a ``Gpu``, for all driver generations.
 
-For each value, the newest name of its XML element is tried first:
+The newest XML element for a value is tried first. Differences between driver generations:
 
 - R535 renamed ``clocks_throttle_reasons`` to ``clocks_event_reasons`` and ``power_readings`` to
   ``gpu_power_readings``;

@@ -2,7 +2,8 @@
 
 The status has a line for each GPU, such as ``GPU 0: Tesla V100-SXM2-32GB (UUID: GPU-…)``, and then a line for each of
 its links: ``Link 0: 25.781 GB/s`` or ``Link 3: <inactive>``. Without such lines, the links are unknown. If the status
-reports "all links are inActive", the GPU gets as many inactive links as other GPUs of its model on the host have links.
+reports "all links are inActive", the GPU is assigned as many inactive links as other GPUs of the same model on the host
+have links.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ _MAX_NOTICES = 8
 #: maximum size of nvidia-smi's output in bytes, with supported clocks
 _MAX_PRINTED_BYTES = 2 * MAX_REPORT_BYTES
 
-#: probe that prints nvidia-smi's report, then the NVLink status on one line. A complete report counts, whatever the
+#: probe that prints nvidia-smi's report, then the NVLink status on one line. A complete report is used, whatever the
 #: exit status is.
 NVIDIA_SMI = Probe(sh_file(__file__, "report.sh", most=_MAX_PRINTED_BYTES), cap_bytes=MAX_REPORT_BYTES)
 NVLINKS = Probe("command -v nvidia-smi >/dev/null 2>&1 || exit 127; timeout -k 1 15 nvidia-smi nvlink --status")
@@ -108,7 +109,7 @@ class GpuReport:
 
 
 def read_report(xml: str, links: str = "") -> GpuReport:
-    """Parse ``xml``, nvidia-smi's report, and ``links``, its NVLink status. Raises ``ValueError`` without a report."""
+    """Parse ``xml``, nvidia-smi's report, and ``links``, the NVLink status. Raises ``ValueError`` without a report."""
     root, notices = _open(xml)
     gpus = [read_gpu(index, gpu) for index, gpu in enumerate(root.findall("gpu")[:MAX_GPUS])]
     return GpuReport(

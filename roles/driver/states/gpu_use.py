@@ -52,7 +52,7 @@ _ASKED_ABOUT = "|".join(f"{name}.service" for name in OUR_SERVICES if name != PE
 
 #: probe that prints ``pid unit name`` for each process with an open NVIDIA device file. The unit is ``-`` outside a
 #: service, and ``ops/jupyter.service`` for a process of user ``ops``. Services that systemd stops together with a
-#: service of the driver follow.
+#: service of the driver are printed last.
 HOLDERS = Probe(
     sh_file(__file__, "sh/holders.sh")
     + sh_file(__file__, "sh/bound.sh")
@@ -124,15 +124,13 @@ def _person(text: str) -> str:
 
 
 def _container(match: Match) -> str:
-    """Return a container's description with the same beginning as in other probes, which identify the container's
-    owner.
-    """
+    """Return a container's description. The first words, equal in all probes, identify the container's owner."""
     names = [one for one in (match["id"], match["called"]) if one != "-"] or [f"of {match['name']}"]
     return " ".join((f"container {names[0]} (pid {match['first']})", *names[1:]))
 
 
 def unsigned_refused(facts: Facts) -> str:
-    """Return the reason why Secure Boot would reject a module built by DKMS, and the remedy; empty if it would not."""
+    """Return the reason why Secure Boot would reject a module built by DKMS, and the remedy; else empty."""
     state, _, key = facts[SECURE_BOOT].strip().partition(" ")
     if state not in ("on", "made", "pending"):
         return ""

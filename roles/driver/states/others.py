@@ -29,7 +29,7 @@ DRIVER_LOADED = Probe(sh("test -d %s", _MODULE), part=passes.directory(_MODULE))
 
 
 def no_other_driver(ctx: RoleContext) -> Iterator[Resource]:
-    """Yield resources for apt pins, removed packages, blocked nouveau, and no line that blocks nvidia's modules."""
+    """Yield resources that set apt pins, remove other drivers, block nouveau, and allow nvidia's modules."""
     section = ctx.section(DriverSection)
     # The pattern "libnvidia-*" would also match the container toolkit's library.
     pinned = [name for name in DRIVER_PACKAGES if name != "libnvidia-*"]

@@ -1,7 +1,7 @@
 """NVIDIA driver from packages: exactly the stack's packages, held, with the matching module in the kernel.
 
-After the old module is unloaded, one run of apt installs all packages, and DKMS builds the module in it. Damaged
-packages are reinstalled.
+After the old module is unloaded, one run of apt installs all packages, and DKMS builds the module during this run.
+Damaged packages are reinstalled.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class NvidiaPackages(Resource):
 
     @property
     def state_probe(self) -> Probe:
-        """Probe for the driver's module and libraries, which ``DriverState`` parses."""
+        """Probe for the driver's module and libraries. ``DriverState`` parses the output."""
         return Probe(sh_file(__file__, "sh/packaged.sh", version=self.version, libraries=LIBRARIES), root=True)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -126,7 +126,7 @@ class NvidiaPackages(Resource):
         if sentence := _shown(facts, "replaced") if state.loaded and not self.force else "":
             return Refusal(what, have, want, "display", sentence)
         unload = (Step(steps.unload(force=self.force, build=False), timeout_s=300),) if state.loaded else ()
-        # The rehearsal comes first, so that the module stays loaded if apt cannot install the packages.
+        # The rehearsal runs first, so that the module stays loaded if apt cannot install the packages.
         *rehearsal, install = change.steps
         todo = (*rehearsal, *unload, install, Step(steps.LOAD, timeout_s=300))
         return replace(
@@ -163,8 +163,8 @@ class NvidiaPackages(Resource):
         return Change("NVIDIA driver", str(state), want, (self._again(facts, module=False),))
 
     def _module(self, state: DriverState, facts: Facts) -> Planned | None:
-        """Plan to reinstall the packages with the module, if its version on disk differs. A loaded module stays
-        loaded.
+        """Plan to reinstall the packages with the module if the module on disk has another version. A loaded module
+        stays loaded.
         """
         if state.module == self.version:
             return None

@@ -1,8 +1,8 @@
 """Removal of an NVIDIA driver from a ``.run``, complete or partial. A distribution's driver is left alone.
 
-Evidence of such a driver are libraries with a driver version in the name, the installer's programs and records, and
-DKMS entries that belong to no package. Files with less specific names count only together with this evidence, or if
-Hostwright's record lists them unchanged.
+Evidence of a driver from a ``.run`` are libraries with a driver version in the name, the installer's programs and
+records, and DKMS entries that belong to no package. Files with less specific names count only together with this
+evidence, or if Hostwright's record lists them unchanged.
 """
 
 from __future__ import annotations
@@ -78,9 +78,10 @@ class Remains:
         return cls(loaded, tuple(by_key["dkms"]), tuple(by_key["file"]), tuple(by_key["mark"]))
 
     def others(self, *, provisioned: bool) -> bool:
-        """Return whether somebody else installed the driver. ``provisioned``: the role was applied.
+        """Return whether somebody else installed the driver.
 
-        The role was never applied, or a record of Hostwright shows an earlier driver.
+        True if the role was never applied, or if a record of Hostwright shows an earlier driver. ``provisioned``:
+        whether the role was applied.
         """
         ours = provisioned or {steps.INSTALLING, steps.RECORD}.intersection(self.marks)
         return bool(self.version) and (f"{steps.RECORD}.theirs" in self.marks or not ours)

@@ -58,7 +58,8 @@ _STRAY = Pattern(
 )
 _VERSION = Pattern(r"[0-9]{1,9}(?:\.[0-9]{1,9})+")
 
-#: pattern of system library directories. A wrong library there should be removed, not its ld.so.conf line.
+#: pattern of system library directories. In these directories, a wrong library should be removed, not the directory's
+#: line in ld.so.conf.
 _SYSTEM = Pattern(r"(?:/usr(?:/local)?)?/lib(?:64)?(?:/x86_64-linux-gnu)?")
 
 REPLACES = "replaces the driver"

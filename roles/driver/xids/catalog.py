@@ -34,7 +34,7 @@ class Action(Enum):
 class Concern(Enum):
     """Scope of an Xid: the host, a program, or nothing."""
 
-    NODE = auto()  #: an Xid that concerns the host, which must get no work until the host is repaired
+    NODE = auto()  #: an Xid that concerns the host. The host must not run work before a repair.
     PROGRAM = auto()  #: an Xid that concerns one program, or nothing yet
     NOBODY = auto()  #: a test message, or a comment on another Xid
 

@@ -17,7 +17,7 @@ TEXT_CHARACTERS = 200  #: maximum number of characters that are read after an Xi
 _XID = Pattern(r"(?s)NVRM: Xid \((?:PCI:)?([0-9A-Fa-f:.]{4,20})(?: [^()]{0,40})?\): ([0-9]{1,3})(?:,\s*(.*))?")
 _NONFATAL = Pattern(r"[A-Z0-9_]{1,40} {1,4}Nonfatal\b")
 _ADDRESS = Pattern(r"(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2})(?:\.[0-7])?")
-#: first message of the driver's module after loading. Releases before 384 print only the second text.
+#: first messages of the driver's module after loading. Releases before 384 print only the second message.
 _LOADING = ("Nvlink Core is being initialized", "NVRM: loading NVIDIA UNIX")
 
 
@@ -47,7 +47,7 @@ def xid_events(lines: Iterable[KernelLine]) -> tuple[GpuEvent, ...]:
 def is_nonfatal(number: int, text: str) -> bool:
     """Return whether the Xid ``number`` is an NVLink 5 error that ``text`` calls nonfatal.
 
-    Such a text is ``RLW_REMAP Nonfatal XC0 i0 Link 00 (0x…)``.
+    An example is ``RLW_REMAP Nonfatal XC0 i0 Link 00 (0x…)``.
     """
     return number in NVLINK5 and _NONFATAL.match(text) is not None
 

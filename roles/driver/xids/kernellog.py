@@ -35,7 +35,7 @@ _OFFSET = re.compile(r"([+-])(\d\d)([0-5]\d)")
 
 @dataclass(frozen=True, slots=True)
 class KernelLine:
-    """Kernel log message without host, tag and time. ``at``: its time in UTC; ``None`` if unknown."""
+    """Kernel log message without host, tag and time. ``at``: time of the message in UTC; ``None`` if unknown."""
 
     at: datetime | None
     text: str

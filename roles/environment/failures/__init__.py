@@ -39,7 +39,7 @@ _STEMS = ("cuda", "nvidia-ml", "cudart", "cublas", "cublasLt", "cufft", "curand"
 _NAMES = " -o ".join(f"-name 'lib{stem}.so*'" for stem in _STEMS)
 
 #: probe that prints links with targets, and each library's soname. readelf prints file names only for several files, so
-#: /bin/sh is added.
+#: /bin/sh is added as a second file.
 NAMES = Probe(
     f"""\
 find {_DIRECTORIES} -maxdepth 1 -type l \\( {_NAMES} \\) -printf 'link\\t%p\\t%l\\n'

@@ -6,7 +6,7 @@ from typing import Final
 
 from hostwright.failures import FailureRule, Variant
 
-#: packages from which others import names that only some releases have
+#: packages from which other packages import names that only some releases have
 _OWNERS: Final = (
     r"torch(?:vision|audio|text|ao)?|jax(?:lib)?|flax|tensorflow|triton|scipy|numpy|ml_dtypes|typing_extensions"
     r"|transformers|diffusers|huggingface_hub"

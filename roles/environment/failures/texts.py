@@ -16,7 +16,7 @@ _CUDA: Final = (
 
 #: messages about optional libraries of TensorFlow
 OPTIONAL: Final = r"library '?libnvinfer|open CUDA library libcupti"
-#: soname of a library of CUDA 4 to 10.2, which ends in the full release
+#: pattern of a library's soname in CUDA 4 to 10.2. These sonames end in the full release number.
 OLD_SONAME: Final = (
     r"(?P<soname>lib(?:cudart|cublas|cufft|curand|cusolver|cusparse|nvrtc|npp[a-z]{1,6})\.so\."
     r"(?P<release>(?:[4-9]|10)\.[0-9]))(?:[^.0-9]|$)"
@@ -50,7 +50,7 @@ def _listed(place: str) -> str:
     return "|".join(rf"{kind}(?s:.)*(?:^|[\s=>]){place}{kind}" for kind in _KINDS)
 
 
-#: pattern of lines near a message that name the framework or the library's location
+#: pattern of lines that name the framework or the library's location near a loader message
 WHEEL_LOADS: Final = (
     r"/torch/__init__\.py|from torch\._C import|Skipping registering GPU devices|initialize backend|onnxruntime"
     r"|/(?:site|dist)-packages/[^\n]*\.py\", line "
@@ -206,7 +206,7 @@ OF_WHEELS: Final = (
     ),
 )
 
-#: pattern of CUDA libraries that may have another release than the others
+#: pattern of CUDA libraries whose release may differ from the release of other CUDA libraries
 _MIXED: Final = (
     r"lib(?:cublas|cublasLt|cusparse|cusparseLt|cusolver|nvrtc|nvJitLink|cudart|cufft|curand|cupti|nccl|cufile"
     r"|nvshmem_host)"

@@ -18,7 +18,7 @@ PORT, MEETING_PORT = 29475, 29476
 
 
 def proofs(variables: EnvironmentVariables, ctx: RoleContext) -> tuple[Proof, ...]:
-    """Return the proof of a host's devices, and the proof of a product over several hosts."""
+    """Return the proof of a host's devices, and the proof of a matrix product over several hosts."""
     section = ctx.section(JaxSection)
     python, packages = (f"{section.home(variables.path)}/bin/python",), wanted(section)
     devices = Program("devices.py", python_source(__file__, "devices.py"), python, {"packages": list(packages)})

@@ -26,7 +26,7 @@ class HubServer:
 
     @property
     def at_work(self) -> str:
-        """Description of the server with its number of kernels and terminals; empty without any."""
+        """Description of the server with its number of kernels and terminals; empty without kernels and terminals."""
         number = f"{self.children} process{'es' if self.children > 1 else ''}"
         return f"the server of {self.user} ({number})" if self.running and self.children else ""
 
@@ -35,14 +35,14 @@ class HubServer:
 class HubFacts:
     """State of JupyterHub on a host, parsed from the output of ``HUB_PROBE``."""
 
-    docker: str  #: ``absent``, or ``silent`` if Docker does not respond; empty if Docker answered
+    docker: str  #: state of Docker: ``absent``, or ``silent`` (not responding); empty if Docker responded
     servers: tuple[HubServer, ...]
     subnet: str  #: subnet of the hub's Docker network; empty if the network does not exist
     images: tuple[str, ...]
 
 
 def read_hub(facts: Facts) -> HubFacts:
-    """Parse the output of ``HUB_PROBE``. If truncated, the result says that Docker does not respond."""
+    """Parse the output of ``HUB_PROBE``. If the output is truncated, the state of Docker is ``silent``."""
     answer = facts[HUB_PROBE]
     lines = [line.split("\t") for line in answer.text.splitlines()]
     complete = answer.ok and not answer.truncated and lines[-1:] == [["end"]]

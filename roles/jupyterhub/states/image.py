@@ -25,7 +25,7 @@ from hostwright.standard.roles.workspaces.states.facts import WORKSPACES_PROBE, 
 
 
 def tag_of(files: tuple[tuple[str, str], ...]) -> str:
-    """Return the name of the image built from ``files``. Its tag is a hash of the files' texts."""
+    """Return the name of the image built from ``files``. The image's tag is a hash of the files' texts."""
     text = "\0".join(part for file in files for part in file)
     return f"{IMAGES}:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 

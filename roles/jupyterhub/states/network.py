@@ -1,4 +1,4 @@
-"""Docker network of users' Jupyter servers. Its first address belongs to the hub."""
+"""Docker network of users' Jupyter servers. The network's first address belongs to the hub."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hostwright.standard.roles.jupyterhub.states.facts import HUB_PROBE, NETWORK
 
 @dataclass(frozen=True, slots=True)
 class HubNetwork(Resource):
-    """Docker has a network with this subnet, in which containers cannot connect to each other."""
+    """Docker has a network with the subnet ``subnet``. Containers in this network cannot connect to each other."""
 
     subnet: str
 

@@ -12,7 +12,7 @@ from hostwright.standard.roles.jupyterhub.states.facts import HUB_PROBE, NETWORK
 from hostwright.standard.roles.workspaces.states.cards import card_of, cards_of_host
 
 WHAT = "servers of JupyterHub"
-#: effect of a change with ``force``, for the plan
+#: text in the plan for a change that requires ``force``
 ENDS_WORK = "ends servers in which somebody works"
 
 

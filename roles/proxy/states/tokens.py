@@ -44,7 +44,7 @@ class PageTokens(Resource):
 
 @dataclass(frozen=True, slots=True)
 class SharedName(Resource):
-    """The pages of the users ``people`` share one host name. Only a note in the plan; changes nothing."""
+    """The pages of the users ``people`` share one host name. This state only adds a note to the plan."""
 
     people: tuple[str, ...]
 

@@ -66,7 +66,7 @@ def compiled(measured: Measurements, expected: Expected) -> tuple[ProofFinding, 
 
 
 def training(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """Return the findings of ``workers``, and one for each GPU that did not take part."""
+    """Return the findings of ``workers``, and a finding for each GPU that did not take part."""
     return (*workers(measured, expected), *all_together(measured, expected))
 
 

@@ -1,6 +1,6 @@
 """Parser for the graphs' tags and signatures in a ``saved_model.pb``, without TensorFlow.
 
-It skips all other fields, so that a graph of a gigabyte is not read.
+The parser skips all other fields, so that a graph of a gigabyte is not read.
 """
 
 from __future__ import annotations

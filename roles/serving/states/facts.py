@@ -29,7 +29,7 @@ class ModelFacts:
 
     @property
     def configured(self) -> tuple[tuple[int, ...], int]:
-        """Versions in the server's configuration, and the live version (0 without one)."""
+        """Versions in the server's configuration, and the live version (0 without a live version)."""
         words = self.config.split()
         pairs = [(word, whole(value)) for word, value in pairwise(words)]
         versions = tuple(number for word, number in pairs if word == "versions:" and number is not None)
@@ -40,7 +40,7 @@ class ModelFacts:
 class ServingFacts:
     """State of all models on a host, parsed from the output of ``MODELS_PROBE``."""
 
-    docker: str = ""  #: ``absent``, or ``silent`` if Docker does not respond; empty if Docker answered
+    docker: str = ""  #: state of Docker: ``absent``, or ``silent`` (not responding); empty if Docker responded
     models: dict[str, ModelFacts] = field(default_factory=dict)
 
     def model(self, name: str) -> ModelFacts:
@@ -49,7 +49,7 @@ class ServingFacts:
 
 
 def read_models(facts: Facts) -> ServingFacts:
-    """Parse the output of ``MODELS_PROBE``. If truncated, the result says that Docker does not respond."""
+    """Parse the output of ``MODELS_PROBE``. If the output is truncated, the state of Docker is ``silent``."""
     answer = facts[MODELS_PROBE]
     lines = [line.split(" ", 2) for line in answer.text.splitlines()]
     complete = answer.ok and not answer.truncated and lines[-1:] == [["end"]]

@@ -30,7 +30,7 @@ def config_of(name: str, versions: tuple[int, ...], live: int) -> str:
 def stages_of(
     name: str, now: tuple[tuple[int, ...], int], wanted: tuple[int, ...], live: int
 ) -> list[tuple[str, tuple[int, ...], int]]:
-    """Return the configurations from ``now`` to ``wanted`` that fail no request, each with versions and live version.
+    """Return the configurations from ``now`` to ``wanted``, as (text, versions, live version). No request fails.
 
     The first configuration serves old and new versions, the second moves the label, the third removes old versions. All
     versions must be loaded before the next configuration, because TensorFlow Serving rejects a label of a version that

@@ -125,7 +125,7 @@ def down(request: Request, name: str, version: int, *, provision: bool = True) -
 
     what = f"version {version} of {name}" if version else name
     if provision:
-        without()  # ``without`` raises errors about the version, which must precede the request for confirmation.
+        without()  # ``without`` raises errors about the version. They must precede the request for confirmation.
         end = f"removes {what} from {host}"
         parts = [f"{end}: requests for it will fail"]
         agree(f"`serve.down` {end}", parts, 1, yes=request.yes, as_json=request.json)

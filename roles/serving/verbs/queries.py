@@ -87,7 +87,7 @@ def rows_of(host: str, declared: tuple[Workspace, ...], found: ServingFacts) -> 
 
 
 def signatures_differ(shell: RootShell, space: Workspace, version: int) -> str:
-    """Return the reason why clients of the live version cannot use ``version``; empty if they can."""
+    """Return the reason why clients of the live version cannot use ``version``; else empty."""
     live, other = (_metadata(shell, space, part) for part in ("labels/live", f"versions/{version}"))
     if isinstance(other, str):
         return f"version {version} of {space.name} does not respond ({other}); provision it first"

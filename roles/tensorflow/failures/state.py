@@ -44,7 +44,7 @@ class Used:
 
 
 def used(ctx: AuditContext) -> Used | None:
-    """Return the environment at the stack's path; ``None`` if missing. Raises ``Unread`` if it cannot be listed."""
+    """Return the environment at the stack's path; ``None`` if missing. Raises ``Unread`` if the list is incomplete."""
     venv = wanted(ctx, "tensorflow", Venv)
     answer = ctx.answer(venv.probes()[1])
     if answer.truncated:
@@ -71,7 +71,7 @@ def _by_hand(ctx: AuditContext, path: str) -> Used | None:
 
 
 def outside(ctx: AuditContext) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield each directory outside a venv with a TensorFlow, and package name → version.
+    """Yield each directory outside a venv that contains a TensorFlow, with package name → version.
 
     Raises ``Unread`` if the home directories were not read.
     """

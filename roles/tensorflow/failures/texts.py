@@ -7,7 +7,7 @@ from hostwright.failures import FailureRule, Variant
 #: modules that build scripts import, but that pip's isolated build environment lacks
 _IMPORTED = r"(?:torch|numpy|Cython|packaging|setuptools|pkg_resources|wheel|pybind11|ninja|psutil|tensorflow|jax)"
 
-#: pattern of lines near pip's message that name the searched package indexes
+#: pattern of lines that name the searched package indexes near pip's message
 LOOKED_AT = r"^Looking in (?:indexes|links): |--no-index\b|--find-links|^ {0,8}hint: |was found on \S"
 
 _TORCH = r"(?:torch|torchvision|torchaudio|triton|pytorch-triton|xformers)"

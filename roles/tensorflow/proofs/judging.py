@@ -18,7 +18,7 @@ ACCURACY = 0.95  #: minimum accuracy of a model that classifies points around fo
 DIVERGED = 4.0  #: maximum loss of a training. Guessing among ten labels has a loss of 2.3.
 #: relative tolerances of a training's loss, with compiled code and with half precision
 COMPILED_LOSS, HALF_LOSS = 1e-2, 5e-2
-LOSING = 0.9  #: minimum ratio of a training step's speed with and without a setting
+LOSING = 0.9  #: minimum ratio of a training step's speed with a setting to the speed without the setting
 BALANCE = 20.0  #: maximum difference in percentage points between the GPUs' utilisations
 FED = 0.9  #: minimum rate of a training from disk, as a share of the rate from memory
 STARVED = 30.0  #: utilisation in percent below which a GPU is reported as waiting for input
@@ -153,7 +153,7 @@ def _mirrored(measured: Measurements, expected: Expected) -> Iterator[ProofFindi
 
 
 def utilisation(measured: Measurements) -> Iterator[ProofFinding]:
-    """Yield findings for GPUs that are used less than the busiest GPU, and one finding if all wait for input."""
+    """Yield findings for GPUs that are used less than the busiest GPU, and one finding if all GPUs wait for input."""
     used = {each.device: each.number for each in measured.named("utilisation") if each.number is not None}
     most = max(used.values(), default=0.0)
     for device, percent in used.items():

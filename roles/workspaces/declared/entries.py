@@ -190,7 +190,7 @@ class WorkspaceEntry:
         return {**self.environment, **{name: value for name, value in more.items() if name not in self.environment}}
 
     def cautions(self, name: str) -> tuple[str, ...]:
-        """Return a warning if the shared memory of the workspace ``name`` exceeds its memory limit."""
+        """Return a warning if the shared memory of the workspace ``name`` exceeds the workspace's memory limit."""
         return () if self.kind in UNATTENDED else beyond_memory(f"workspace {name}", self.shm, self.memory)
 
     @property

@@ -30,8 +30,8 @@ def image_for(stack: Stack) -> str:
 
 
 def server_for(stack: Stack, named: str, *, gpus: bool) -> str:
-    """Return the image of a model server for the stack ``stack``. ``named``: the inventory's image, kept if it is
-    custom.
+    """Return the image of a model server for the stack ``stack``. ``named``: the inventory's image; a custom image is
+    kept.
     """
     image = named.removesuffix("-gpu") or (SERVING if image_for(stack) == TENSORFLOW else SERVING_TODAY)
     if image not in SERVERS:

@@ -67,7 +67,7 @@ def not_shared(
     """Return two GPUs that the workspaces ``one`` and ``other`` cannot both use; else ``None``.
 
     ``gpus``: GPUs of ``one``. ``others``: GPUs of ``other``. ``cards``: MIG device → GPU. Both workspaces can use a GPU
-    if both share it, or if both are batch runs.
+    if both have ``share``, or if both are batch runs.
     """
     both = None if one.share and other.share else clash(gpus, others, cards)
     queued = both is not None and both[0] == both[1] and one.kind == other.kind == "batch"
@@ -103,7 +103,7 @@ def uids_given_twice(users: Mapping[str, WorkspaceUser]) -> Iterator[Wrong]:
 def wrong_together(entries: Entries, users: Mapping[str, WorkspaceUser]) -> Iterator[Wrong]:
     """Yield errors about users of workspaces, and conflicts between two workspaces.
 
-    Each has the name of a workspace; a conflict has the later of both names.
+    Each error has the name of a workspace; a conflict has the later of the two names.
     """
     for name, entry in entries.items():
         user = person_of(entry, users)

@@ -17,7 +17,7 @@ HEAD = "# The workspace {name} of {user}, for {tool}\n"
 def compose(workspace: Workspace) -> str:
     """Return the workspace as a Compose file for `docker compose` (v2), with the GPUs as reserved devices.
 
-    Raises ``InputError`` for the SSH container of a user, because the host builds its image.
+    Raises ``InputError`` for the SSH container of a user, because the host builds the container's image.
     """
     service = _service(workspace)
     if workspace.entry.gpus:
@@ -30,7 +30,7 @@ def compose_runtime(workspace: Workspace) -> str:
     """Return the workspace as a Compose file of format 2.4, for `docker-compose` 1.25 and later.
 
     The nvidia runtime provides the GPUs. Raises ``InputError`` for the SSH container of a user, because the host builds
-    its image.
+    the container's image.
     """
     service = _service(workspace)
     if workspace.entry.gpus:
@@ -78,7 +78,7 @@ def _plain(text: str) -> str:
 
 
 def _variables(entry: WorkspaceEntry) -> dict[str, str]:
-    """Return environment variables. Without GPUs, they override an image that requests all GPUs."""
+    """Return environment variables. Without GPUs, the variables override an image that requests all GPUs."""
     cards = entry.card_variables if entry.gpus else {"NVIDIA_VISIBLE_DEVICES": "void"}
     return {**cards, **{name: _plain(value) for name, value in entry.variables.items()}}
 

@@ -26,8 +26,8 @@ def kubernetes(workspace: Workspace, hosts: int = 1, storage: str = "50Gi") -> s
     ``hosts``: number of pods of a distributed training, which becomes a TFJob. ``storage``: size of the volume claim
     for the workspace's files. Each mounted directory becomes a separate claim, which must exist.
 
-    Raises ``InputError`` for the SSH container of a user, because the host builds its image, and for a ``storage`` that
-    Kubernetes would refuse or misread.
+    Raises ``InputError`` for the SSH container of a user, because the host builds the container's image, and for a
+    ``storage`` that Kubernetes would refuse or misread.
     """
     if not _QUANTITY.fullmatch(storage):
         expected = (
@@ -59,7 +59,7 @@ def _named(version: str, kind: str, workspace: Workspace, name: str) -> Manifest
 def dns_name(name: str) -> str:
     """Return ``name`` as a DNS label, which starts with a letter and does not end with a hyphen (RFC 1035).
 
-    A changed name gets a hash, so that it stays unique.
+    A changed name gets a hash, so that the name stays unique.
 
     >>> dns_name("alice-lab"), dns_name("2022-lab")
     ('alice-lab', 'w-2022-lab-b4d824')
@@ -178,7 +178,7 @@ def _claims(mounts: Sequence[str]) -> list[tuple[str, str, bool]]:
 
 
 def _claim(source: str) -> str:
-    """Return the name of the volume claim for the host directory ``source``, which is the same in all workspaces.
+    """Return the name of the volume claim for the host directory ``source``. The name is the same in all workspaces.
 
     >>> _claim("/data/Set_A"), _claim("/data/set-a")
     ('data-set-a-c1fdbe4e', 'data-set-a-09c64145')

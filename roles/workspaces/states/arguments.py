@@ -37,8 +37,8 @@ _AWAITED = (
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
 _PROGRAM = re.compile(r"[A-Za-z0-9_+][A-Za-z0-9_.+-]*")  #: pattern of a program name that ``env`` searches on PATH
 STOP_S = 20  #: seconds from the stop signal to the kill signal for a container
-#: shell code that sets SHELL to a shell in the image. Jupyter's terminals run sh without SHELL, and do not start with a
-#: missing shell.
+#: shell code that sets SHELL to a shell in the image. Without SHELL, Jupyter's terminals run sh. With a missing shell,
+#: they do not start.
 _SHELL = (
     'for shell in "${SHELL:-bash}" bash sh; do shell=$(command -v "$shell") && [ -x "$shell" ] && break; done; '
     'export SHELL="$shell"; '
@@ -65,12 +65,12 @@ class Placed:
 
 
 def network_of(user: str) -> str:
-    """Return the name of the Docker network of the user ``user``, in which containers cannot reach each other."""
+    """Return the name of the user's Docker network. Containers in this network cannot reach each other."""
     return f"hostwright-{user}"
 
 
 def bridge_of(user: str) -> str:
-    """Return the name of the bridge of a user's Docker network, which the firewall rules contain
+    """Return the name of the bridge of a user's Docker network. The firewall rules have this name
     (``sh/network/closed.sh``).
     """
     return f"hww-{hashlib.sha256(user.encode()).hexdigest()[:10]}"
@@ -158,7 +158,7 @@ def _mounts(space: Workspace) -> Iterator[str]:
 
 
 def state_files(space: Workspace) -> tuple[tuple[str, str], ...]:
-    """Return name in ``space.state`` and path in the container of each file that root provides."""
+    """Return the name in ``space.state`` and the path in the container, for each file that root provides."""
     own = {
         "jupyter": (("token", f"{RUN}/token"), ("jupyter_config.py", f"{RUN}/jupyter_config.py")),
         "batch": (("script", f"{RUN}/script"),) if space.entry.script else (),

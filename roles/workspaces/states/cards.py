@@ -67,7 +67,7 @@ def parts_of(listing: str) -> dict[str, str]:
 
 
 def card_of(gpu: str, uuids: tuple[str, ...]) -> str:
-    """Return the UUID of the GPU with the index or UUID ``gpu``; empty if it is not in ``uuids``."""
+    """Return the UUID of the GPU with the index or UUID ``gpu``; empty if this GPU is not in ``uuids``."""
     if gpu.isdigit() and int(gpu) < len(uuids) and uuids[int(gpu)].startswith("GPU-"):
         return uuids[int(gpu)]
     return gpu if gpu in uuids else ""
@@ -79,7 +79,7 @@ def give_cards(
     cards: HostCards,
     reserved: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, CardsGiven]:
-    """Return name → assigned GPUs for each workspace. Workspaces with a container come first and keep their GPUs.
+    """Return name → assigned GPUs for each workspace. Workspaces with a container have priority and keep their GPUs.
 
     ``reserved``: GPU (index or UUID) that no workspace gets → role that reserves the GPU.
     """

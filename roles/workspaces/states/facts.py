@@ -78,7 +78,7 @@ class SpaceContainer:
 
     @property
     def kept_up(self) -> bool:
-        """Whether the container runs or Docker restarts the container, which may then use its port."""
+        """Whether the container runs or is restarting, so that its port may be in use."""
         return self.state in ("running", "restarting")
 
     @property
@@ -166,7 +166,7 @@ class WorkspaceFacts:
 
 
 def read_workspaces(facts: Facts) -> WorkspaceFacts:
-    """Parse the output of ``WORKSPACES_PROBE``. If truncated, the result says that Docker does not respond."""
+    """Parse the output of ``WORKSPACES_PROBE``. If the output is truncated, the state of Docker is ``silent``."""
     answer = facts[WORKSPACES_PROBE]
     lines = [line.partition(" ")[::2] for line in answer.text.splitlines()]
     complete = answer.ok and not answer.truncated and lines[-1:] == [("end", "")]

@@ -1,4 +1,4 @@
-"""Images of ssh workspaces, which hosts build from another image."""
+"""Images that hosts build for ssh workspaces from another image."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from hostwright.standard.roles.workspaces.states.undeclared import BUILT
 
 
 def tag_of(kind: str, files: tuple[tuple[str, str], ...]) -> str:
-    """Return the image name for workspaces of the kind ``kind``. Its tag is a hash of the build files."""
+    """Return the image name for workspaces of the kind ``kind``. The image's tag is a hash of the build files."""
     text = "\0".join(part for file in files for part in file)
     return f"{BUILT}{kind}:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 

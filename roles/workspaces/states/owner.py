@@ -58,7 +58,7 @@ def _entry(line: str) -> tuple[str, int | None, int | None]:
     return ("", None, None) if uid is None or gid is None else (parts[0], uid, gid)
 
 
-#: probe that prints an entry of a directory that has entries but no user directory of Hostwright
+#: probe that prints one entry of a directory, if the directory has entries but no user directory of Hostwright
 _FOREIGN = (
     "cd -- %s 2>/dev/null || exit 0; "
     '[ -n "$(find . -mindepth 1 -maxdepth 1 -type d -uid 0 -perm 711 -printf 1 -quit)" ] || '

@@ -118,7 +118,7 @@ class WorkspaceRuns(Resource):
         return None
 
     def _change(self, have: str, want: str, script: str, diff: str = "") -> Change:
-        """Return a change of this workspace. Its failure does not end the changes of other workspaces."""
+        """Return a change of this workspace. A failure of this change does not end the changes of other workspaces."""
         return Change(self.what, have, want, (_step(failing(self.what) + script),), diff=diff, alone=True)
 
     def _placed(self, found: WorkspaceFacts, held: SpaceContainer | None, facts: Facts) -> Placed | Planned:
@@ -153,8 +153,8 @@ class WorkspaceRuns(Resource):
         return Placed(*owner, uuids, image, self._reference, digest(self.definition))
 
     def _keeper(self, found: WorkspaceFacts, uuids: tuple[str, ...]) -> str:
-        """Return the reason for a refusal if somebody works in an undeclared workspace with one of these GPUs; else
-        empty.
+        """Return the reason for a refusal if somebody works in an undeclared workspace with one of the GPUs ``uuids``;
+        else empty.
         """
         declared = {space.name for space in self.siblings}
         for held in found.containers:

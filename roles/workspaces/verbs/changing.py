@@ -196,7 +196,7 @@ def _say_host_key(request: Request, name: str, *, quiet: bool) -> None:
     try:
         for line in key_lines(space, host_key_of(target, space)):
             _say(line, quiet=quiet)
-    except HostError as error:  # the box is provisioned, even if the host key of the box cannot be read
+    except HostError as error:  # the SSH container is provisioned, even if its host key cannot be read
         warn(f"the SSH host key of workspace {name} cannot be read: {error}")
 
 

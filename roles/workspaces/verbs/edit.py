@@ -145,8 +145,8 @@ def _as_it_will_be(inventory: Path, text: str) -> Iterator[tuple[Mapping[str, Ho
 
 
 def _elsewhere(host: Host, folder: Path, key: str, what: str) -> None:
-    """Raise ``InputError`` if another file than ``workspaces.yml`` also sets ``key``, because one would override the
-    other.
+    """Raise ``InputError`` if another file than ``workspaces.yml`` also sets ``key``, because one file would override
+    the other.
     """
     for definition in definitions(host, ROLE, key):
         file = definition.origin.file

@@ -1,4 +1,4 @@
-"""Rewording of errors in a text that a task would write: the task's options replace line numbers of the text."""
+"""Rewording of errors in a text that a task would write: the errors name task options instead of line numbers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class GivenText:
         if (of := _IN_WORKSPACE.match(what)) is None:
             return InputError(what, self.file)
         name, field, wrong = of.groups()
-        # The user did not give the name that the error contains.
+        # The user did not pass the name that the error contains.
         if not field and re.search(rf"\b{re.escape(name)}['\"]?:", self.before):
             return InputError(f"{name}: {wrong}", self.file)
         option = OPTIONS.get(field, field).replace("_", "-") if field else ""

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 else:
     Row = TypeVar("Row")
 
-_NAMES = 2  #: number of leading columns of a table that keep all texts
-_SHORT = 11  #: maximum number of characters of a text that always stays in the table
+_NAMES = 2  #: number of first columns of a table in which no text is replaced by a number
+_SHORT = 11  #: maximum number of characters of a text that is never replaced by a number
 
 
 def show_rows(

@@ -173,8 +173,8 @@ def one_workspace(request: Request, name: str) -> tuple[TargetHost, Workspace]:
 
 
 def logs_script(space: Workspace, lines: int) -> str:
-    """Return a shell script that prints the container's last ``lines`` of output, the end of a batch run, and lack of
-    memory.
+    """Return a shell script that prints the container's last ``lines`` lines of output, the end of a batch run, and
+    lack of memory.
     """
     container, ended = f"{PREFIX}{space.name}", ":"
     if space.entry.kind == "batch":

@@ -79,7 +79,7 @@ class BoxImages:
 
 @dataclass(frozen=True, slots=True)
 class BoxChanges:
-    """Change of an SSH box's image by a rebuild: the image ID before and after, and a line for each changed package."""
+    """Change of an SSH container's image by a rebuild: old and new image ID, and a line for each changed package."""
 
     host: str
     workspace: str

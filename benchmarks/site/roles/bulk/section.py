@@ -1,4 +1,4 @@
-"""Stack section of the role ``bulk``, which names the large file."""
+"""Stack section of the role ``bulk``. The section names the large file."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Source:
 
 
 def parsed(file: str, numbered: Iterable[tuple[int, str]]) -> Iterator[Source]:
-    """Yield the enabled repositories in ``file``. ``numbered``: its lines with line numbers."""
+    """Yield the enabled repositories in ``file``. ``numbered``: pairs of line number and line."""
     return _stanzas(file, numbered) if file.endswith(".sources") else _lines(file, numbered)
 
 

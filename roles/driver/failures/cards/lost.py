@@ -1,4 +1,4 @@
-"""Rule for a GPU that fell off the bus, which the kernel log or nvidia-smi reports."""
+"""Failure rule for a GPU that fell off the bus according to the kernel log or nvidia-smi."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EXIT_LOST = 15
 
 #: pattern of a card's PCI address. Since R530, nvidia-smi prints ``GPU0000:07:00.0`` without a space.
 _ADDRESS = Pattern(r"(?:\b|GPU)([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)(?:[^0-9A-Fa-f:]|$)")
-# pattern of the log line with the card's address, which precedes the log line with the fault
+# pattern of the log line with the card's address. The log line with the fault follows this line.
 _NAMED = Pattern(r"NVRM: The NVIDIA GPU ")
 _LOST = Pattern(
     r"fallen off the bus|GPU is lost|Unable to determine the device handle for .+(?:Unknown Error|Not Found)"
@@ -35,7 +35,7 @@ def smi_status(ctx: AuditContext) -> int:
 def lost_gpus(ctx: AuditContext) -> Mapping[str, str]:
     """Return PCI slot (``0000:3b:00``, empty if unknown) → line that reports the card as fallen off the bus.
 
-    A card that nvidia-smi describes normally is not lost. Older log lines than the last load of the module do not
+    A card that nvidia-smi describes normally is not lost. Log lines from before the last load of the module do not
     count. Raises ``Unread`` if neither the log nor nvidia-smi can be read.
     """
     log, report = _log(ctx), _report(ctx)

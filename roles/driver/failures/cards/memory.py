@@ -21,7 +21,7 @@ _FOR_DESKS = Pattern(r"(?i)\b(?:GeForce|Quadro|RTX|TITAN)\b")
 
 
 def card(gpu: Gpu) -> str:
-    """Return a card's index for ``nvidia-smi -i`` and PCI address as text for evidence."""
+    """Return a card's index (for ``nvidia-smi -i``) and PCI address, as text for evidence."""
     return f"card {gpu.index} ({gpu.bus})"
 
 

@@ -95,7 +95,7 @@ def _reset_logged(ctx: AuditContext) -> Iterator[str]:
 
 
 def _by_recovery(evidence: tuple[str, ...]) -> Iterator[Case]:
-    """Yield a case for a power cycle if ``evidence`` has a card with a power cycle of the host as recovery action."""
+    """Yield a case for a power cycle if the recovery action of a card in ``evidence`` is a power cycle of the host."""
     asked = (match[1] for line in evidence if (match := _ASKED.search(line)))
     if any(recovery_of_words(words) is Recovery.SYSTEM for words in asked):
         yield Case("gpu-needs-reset", "a card requires a reboot of the whole system", POWER_CYCLE)

@@ -14,7 +14,7 @@ CORRECTED = 50_000_000
 #: maximum number of retired memory pages (facebookresearch/gcm, check-nvidia-smi gpu_retired_pages)
 RETIRED_PAGES = 10
 
-#: reasons for lower clocks that mean heat (NVML, nvmlClocksEventReasons)
+#: reasons for lower clocks that indicate heat (NVML, nvmlClocksEventReasons)
 HOT = ("hw_thermal_slowdown", "sw_thermal_slowdown")
-#: reasons for lower clocks that mean a power supply problem or an unspecified hardware cause
+#: reasons for lower clocks that indicate a power supply problem or an unspecified hardware cause
 BRAKED = ("hw_power_brake_slowdown", "hw_slowdown")

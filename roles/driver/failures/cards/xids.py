@@ -27,7 +27,7 @@ from hostwright.standard.roles.driver.xids.events import is_nonfatal, loaded_at,
 from hostwright.standard.roles.driver.xids.recovery import Recovery, recovery_of_xid
 
 TEXT_CHARACTERS = 80  #: maximum number of characters of a log line that the evidence quotes
-#: maximum time after a fatal Xid for a minor Xid of the same card to count as a consequence
+#: time after a fatal Xid within which a minor Xid of the same card counts as a consequence
 ECHO = timedelta(minutes=10)
 _XID_LINE = Pattern(r"Xid (\d{1,3})(?: \(154: ([A-Za-z0-9 ]{1,30})\))? on ")
 CLEANED_UP = 45  #: number of the Xid for work that the driver removed after an earlier error
@@ -36,7 +36,7 @@ _FIRMWARE_STOPPED = Pattern(r"NVRM: [^\n]{0,80}(?:GSP RM heartbeat timed out|GSP
 
 @dataclass(frozen=True, slots=True)
 class SortedXids:
-    """Xids of one audit by kind, without Xids of lost cards, which the rule ``gpu-lost`` reports."""
+    """Xids of one audit by kind, without the Xids of lost cards (rule ``gpu-lost``)."""
 
     standing: tuple[GpuEvent, ...] = ()  #: fatal Xids without a later remedy, and minor Xids caused by these fatal Xids
     #: fatal Xids with a later remedy or without need of a remedy, and their minor consequences
@@ -73,7 +73,7 @@ def sorted_xids(ctx: AuditContext) -> SortedXids:
 
 @once
 def recoveries(ctx: AuditContext) -> dict[str, tuple[Recovery, datetime]]:
-    """Return PCI slot → the driver's last recovery action since the load of the module, and its time.
+    """Return PCI slot → the driver's last recovery action since the load of the module, and the time of this action.
 
     Raises ``Unread`` if the kernel log cannot be read.
     """
@@ -204,7 +204,7 @@ TREATMENTS: Mapping[Action, Hardware] = {
 }
 OTHERWISE = Hardware("power cycle", f"NVIDIA's Xid catalog: reset the GPU; {GPUD}", gently=True)
 _ACTIONS = "nvmlDeviceGpuRecoveryAction_t: the driver's own recovery action"
-#: treatment for a recovery action of the driver that a reboot performs
+#: treatment if the driver reports a recovery action that a reboot performs
 ASKED = Hardware("power cycle", f"{_ACTIONS}, Xid 154; {GPUD}", gently=True)
 POWER_CYCLE = Hardware("power cycle", f"{_ACTIONS}, SYSTEM_REBOOT")
 #: Xids that together mean a defective card: uncorrected ECC error and failed row remapping

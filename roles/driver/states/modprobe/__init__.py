@@ -1,4 +1,4 @@
-"""Lines of ``modprobe.d`` and of the kernel's command line that block the driver's modules, and their removal.
+"""Lines of ``modprobe.d`` and of the kernel's command line that block the driver's modules, and how to remove them.
 
 Lines in files in /etc are commented out. A file elsewhere is overridden by a file of the same name in /etc/modprobe.d
 (modprobe.d(5)).
@@ -33,7 +33,7 @@ FAMILY = (*NEEDED, "nvidia_modeset", "nvidia_drm")
 #: prefix of a commented-out line, without special characters of sed and grep
 MARK = "# commented out by Hostwright: "
 
-#: shell function ``unmasked`` that prints ``FILE:TEXT`` of files that no file of the same name hides
+#: shell function ``unmasked`` that prints ``FILE:TEXT`` for lines of files that no file of the same name hides
 UNMASKED = sh_file(__file__, "unmasked.sh")
 MODPROBE = Probe(UNMASKED + sh_file(__file__, "modprobe.sh", directories=" ".join(DIRECTORIES)), shared=True)
 _MARKED = Probe(sh("grep -ls %s %s/*.conf; :", f"^{MARK}", ETC), shared=True)
@@ -45,7 +45,7 @@ _EXCLUDED = Pattern(r"\bNVreg_(?:ExcludedGpus|AssignGpus|GpuBlacklist)=\S")
 _WORD = Pattern(r"kernel ((?:module_|modprobe\.)blacklist=\S+)")
 #: pattern of commands in modprobe.d that load no module
 _LOADS_NOTHING = Pattern(r"(?:/usr)?(?:/bin/)?(?:false|true|:|exit|echo|logger)\b.*|:")
-#: prefixes of the file names of Debian's open and proprietary module
+#: file name prefixes of Debian's open and proprietary modules
 _ON_DISK = ("nvidia_current_open", "nvidia_current")
 _FAILS = Pattern(r".*(?:;|&&)\s*(?:(?:/usr)?/bin/)?false\s*")
 
@@ -77,8 +77,8 @@ def as_module(name: str) -> str:
 def forbidding(text: str, *, renamed: bool = False) -> tuple[ConfigLine, ...]:
     """Return the ``modprobe.d`` lines that block the driver's modules. ``text``: output of ``MODPROBE``.
 
-    Only files that block a module in ``NEEDED`` count. ``renamed``: Debian's driver, with ``install`` lines that load
-    modules.
+    Only files that block a module in ``NEEDED`` count. ``renamed``: whether the driver is Debian's, whose ``install``
+    lines load modules.
     """
     rows = [ConfigLine(m[1], int(m[2]), m[3], m[4], m[5].strip()) for m in map(_ROW.fullmatch, text.splitlines()) if m]
     # modprobe reads files in the order of the file names
