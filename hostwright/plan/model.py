@@ -47,7 +47,8 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class RetryRule:
-    """A rule for failed steps with a line of output that matches ``pattern``: retry them only if ``passes`` is true.
+    """A rule for failed steps with a line of output that matches ``pattern``: retry such a step only if ``passes`` is
+    true.
 
     Lines that match ``unless`` are ignored. Both patterns must mean the same in ``untrusted.Pattern`` and in ``grep
     -P``.
@@ -63,9 +64,9 @@ class Change:
     """A difference between a host and a desired state, and the ``steps`` that correct it, run exactly as planned.
 
     ``artifacts`` are the names of stack files that must be on the host before the steps run. If a change with ``alone``
-    fails, later changes of its role still run, and the run fails at its end. ``disturbs`` describes the effect on
-    running work ("replaces the driver"), for which the change waits until the host is idle. ``warnings`` are sentences
-    for the operator.
+    fails, later changes of the role still run, and the run fails at its end. ``disturbs`` describes the effect on
+    running work ("replaces the driver"). A change with this effect waits until the host is idle. ``warnings`` are
+    sentences for the operator.
     """
 
     kind: Literal["change"] = field(default="change", kw_only=True)
@@ -140,7 +141,7 @@ class Resource(ABC):
 
     @abstractmethod
     def probes(self) -> tuple[Probe, ...]:
-        """The probes that ``plan`` reads."""
+        """The probes whose answers ``plan`` reads."""
 
     @abstractmethod
     def plan(self, facts: Facts) -> Planned | None:
@@ -160,8 +161,8 @@ class Resource(ABC):
         return frozenset()
 
     def sparing(self, wanted: Set[str], /) -> Self | None:
-        """This removal without the deletion of the packages and files ``wanted``; ``None`` if nothing else is
-        deleted.
+        """This removal without the deletion of the packages and files ``wanted``; ``None`` if it deletes nothing
+        else.
         """
         return None if self.takes() and self.takes() <= wanted else self
 
@@ -249,7 +250,7 @@ class Condition(ABC):
 
     @abstractmethod
     def probes(self) -> tuple[Probe, ...]:
-        """The probes that ``holds`` reads."""
+        """The probes whose answers ``holds`` reads."""
 
     @abstractmethod
     def holds(self, facts: Facts) -> bool:

@@ -27,8 +27,8 @@ from hostwright.stack.ages import aged, day_of
 from hostwright.stack.rules import check_host
 from hostwright.stack.stack import Stack
 
-_ROLE = re.compile(r"[a-z][a-z0-9_]{0,63}")  #: pattern of a role name in a host's release record, which is untrusted
-#: placeholder, never sent to hosts, for the output that the login shell prints before each command
+_ROLE = re.compile(r"[a-z][a-z0-9_]{0,63}")  #: pattern of a role name in the untrusted release record of a host
+#: placeholder, never sent to hosts: its answer is the output of the login shell before each command
 LOGIN_SHELL = Probe("# what the login shell prints")
 PREFLIGHT = "preflight"  #: role name in a plan for refusals that concern the whole host
 NOT_ANSWERED = "not-answered"  #: name of the rule that refuses a host on which a probe hung

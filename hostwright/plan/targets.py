@@ -179,7 +179,7 @@ class TargetHost:
         return replace(self, roles=tuple(role for role in self.of_host if role not in self.roles))
 
     def connect(self, password: Secret | None = None, allowance: transport.Allowance | None = None) -> RootShell:
-        """Connect to the host by SSH, and return a shell. ``password`` is for sudo, by default the one in the
+        """Connect to the host by SSH, and return a shell. ``password`` is for sudo, by default the password in the
         inventory.
 
         Connections with the same ``allowance`` share its limits. Raises ``Unreachable`` if the connection fails, and
@@ -228,7 +228,7 @@ class Targets(Sequence[TargetHost]):
 class Knowledge:
     """The functions of other packages that a roster calls. ``hostwright.fleet`` implements them.
 
-    In this class they do nothing, which is sufficient for planning.
+    The functions of this class do nothing, and planning needs no more.
     """
 
     def check_variables(self, _host: Host, /) -> None:
@@ -238,7 +238,7 @@ class Knowledge:
         """Raise ``InputError`` for invalid failure rules of the roster's roles."""
 
     def named_sets(self, _roster: Roster, _pattern: str, /) -> Mapping[str, Iterable[str]]:
-        """Return the sets of hosts that ``_pattern`` names: set (``@failed``) → inventory names of hosts."""
+        """Return the sets of hosts in ``_pattern``: name of the set (``@failed``) → inventory names of hosts."""
         return {}
 
     def fitting(self, _roster: Roster, _facts: HostFacts, /) -> tuple[Stack, ...]:
@@ -259,7 +259,7 @@ class Knowledge:
         return None
 
     def retry_rules(self, _roster: Roster, /) -> tuple[RetryRule, ...]:
-        """Return the rules for retrying failed steps. They are applied on hosts."""
+        """Return the rules for retrying failed steps on hosts."""
         return ()
 
 
@@ -325,7 +325,7 @@ class Roster:
         return cls(sources or (chosen.inventory,), inventory, roles, request, site=chosen, vault=vault)
 
     def request_of(self, targets: Targets, request: Request | None = None) -> Request:
-        """Return ``request``, by default the roster's own, with the roster's options for reading the inventory."""
+        """Return ``request``, by default the roster's request, with the roster's options for reading the inventory."""
         own = self.request
         return replace(
             request or own,
@@ -371,7 +371,7 @@ class Roster:
 
     @cached_property
     def advisories(self) -> Advisories:
-        """The advisories of all roles, and those stored from security bulletins.
+        """The advisories of all roles, and the advisories stored from security bulletins.
 
         Raises ``InputError`` if a file with advisories is invalid.
         """
@@ -388,7 +388,7 @@ class Roster:
         return default_stack(self.stack_dirs)
 
     def stack_name(self, host: Host) -> str:
-        """Return the name of a host's stack from its variables, else that of the default stack."""
+        """Return the name of a host's stack from its variables, else the name of the default stack."""
         return stack_variable(host) or self.default_stack
 
     def stack(self, name: str) -> Stack:
@@ -443,7 +443,9 @@ class Roster:
         return frozenset(names or known)
 
     def also(self, target: TargetHost, names: Collection[str]) -> TargetHost:
-        """Return the host with those roles in ``names`` that its list of roles lacks, so that they can be removed."""
+        """Return the host with its roles and the roles ``names``, so that roles outside the host's list can be
+        removed.
+        """
         off = tuple(role for role in self.roles if role.name in names and role not in target.of_host)
         if not off:
             return target

@@ -1,8 +1,8 @@
 """Helpers for tests of roles and resources without a host.
 
 In ``facts_for(resources, {"dpkg-query": "bash 5.1 ii", "readlink": Answer(1, "")})``, the longest key that occurs in a
-probe's script selects its answer; without such a key, it gets ``default``. ``plan_text`` formats changes like
-``invoke plan``, for examples in docstrings.
+probe's script selects the probe's answer. A probe without such a key gets ``default``. ``plan_text`` formats changes
+like ``invoke plan``, for examples in docstrings.
 """
 
 from __future__ import annotations

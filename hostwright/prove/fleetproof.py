@@ -17,7 +17,7 @@ SCHEMA = 1
 #: status of a host after the proofs
 #: failed: a proof failed, or a figure is worse than the figures of peers or than the host's baseline
 #: not proved: no proof failed, but one or more proofs could not be run
-#: no GPU: all proofs need a GPU, which the host does not have
+#: no GPU: all proofs need a GPU, and the host has none
 HostStatus = Literal["unread", "failed", "not proved", "no GPU", "passed"]
 
 WORST_FIRST: tuple[HostStatus, ...] = ("failed", "unread", "not proved", "no GPU", "passed")
@@ -25,7 +25,7 @@ WORST_FIRST: tuple[HostStatus, ...] = ("failed", "unread", "not proved", "no GPU
 
 @dataclass(frozen=True, slots=True)
 class HostProof:
-    """The results of the proofs of one host, which started at the time ``at`` (UTC, ISO 8601).
+    """The results of the proofs of one host. The proofs started at the time ``at`` (UTC, ISO 8601).
 
     ``sentence`` is the error text if no proof could be run, else empty.
     """
@@ -55,7 +55,7 @@ class HostProof:
 
 @dataclass(frozen=True, slots=True)
 class FleetProof:
-    """The results of the proofs of many hosts, which started at the time ``at`` (UTC, ISO 8601).
+    """The results of the proofs of many hosts. The proofs started at the time ``at`` (UTC, ISO 8601).
 
     ``statistics`` is a sentence about how hosts with the same model of device were compared.
     """

@@ -1,7 +1,7 @@
-"""Runs the proofs of one host: probes it, excludes proofs that must not run now, runs the others as one job, and judges
-their figures.
+"""Runs the proofs of one host: probes the host, excludes proofs that must not run now, runs the other proofs as one
+job, and judges their figures.
 
-The host is locked during the proofs. It is not changed.
+During the proofs, the host is locked. The proofs do not change the host.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ PROCESSOR = Probe("sed -n 's/^model name[[:space:]]*: *//p' /proc/cpuinfo | head
 
 
 def proofs_of(target: TargetHost) -> tuple[Proof, ...]:
-    """Return the proofs of the host's roles, then those of GPU roles that one of these roles replaces."""
+    """Return the proofs of the host's roles, then the proofs of GPU roles that one of the host's roles replaces."""
     own = tuple(proof for role in target.roles for proof in _proofs(role, target, target.variables[role.name]))
     others = (role for role in reading_cards(target.all_roles) if role not in target.roles)
     provided = ((role, one.name) for role in others for one in providers(role.name, target.roles))
@@ -96,8 +96,8 @@ class HostProve:
     ):
         """Prepare to run ``proofs`` on the host ``target``.
 
-        ``later`` are the proofs that the run starts on this host afterwards. With ``locked``, the run already holds the
-        host's lock.
+        ``later`` are further proofs that the run starts on this host afterwards. With ``locked``, the run already holds
+        the host's lock.
         """
         self._target, self._emit = target, run.emit
         self._holder = None if locked else run.holder(target.name)
@@ -113,8 +113,8 @@ class HostProve:
         self._connection.close()
 
     def prove(self) -> HostProof:
-        """Run the proofs, and judge the figures of each on their own. Raises ``HostError`` if the host is locked or
-        cannot be read.
+        """Run the proofs, and judge the figures of each proof on their own. Raises ``HostError`` if the host is locked
+        or cannot be read.
         """
         at = datetime.now(UTC)
         first = self._look()
@@ -245,7 +245,7 @@ def _not_run(proof: Proof, outcome: Outcome, sentence: str) -> ProofResult:
 
 
 def ended_result(proof: Proof, end: ProgramEnd, expected: Expected) -> ProofResult:
-    """Return the result of ``proof`` from the end of its program, ``end``."""
+    """Return the result of ``proof`` from ``end``, the end of the proof's program."""
     printed = reading.read(end.text)
     text = f": {end.stderr[-1]}" if end.stderr else ""
     watched = replace(printed, measurements=Measurements((*printed.measurements, *end.hottest)))

@@ -1,7 +1,7 @@
 """Creates one job that runs the proofs of a host, one step per proof, and parses the output of each step.
 
-If a proof fails, the others still run. The job continues if the connection is lost. Its directory is removed at the end
-(``hostwright.apply.jobs``).
+If a proof fails, the other proofs still run. The job continues if the connection is lost. The job's directory is
+removed at the end (``hostwright.apply.jobs``).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ OUT_BYTES = 192 * 1024  #: number of bytes to keep of a program's standard outpu
 ERR_BYTES = 16 * 1024  #: number of last bytes to keep of a program's standard error
 END_S = 5  #: seconds between SIGTERM and SIGKILL for a program that reached its time limit
 SLACK_S = 120  #: seconds that a step may take in addition to compiling and running the proof's program
-HOTTEST = "temperature.hottest"  #: name of a measurement that Hostwright adds for the highest temperature of each card
+HOTTEST = "temperature.hottest"  #: name of a measurement that Hostwright adds: a card's highest temperature
 
 _CARD = re.compile(r"[A-Za-z0-9:._-]{1,80}")
 
@@ -46,7 +46,7 @@ class ProgramEnd:
 
 
 def job_plan(proofs: Sequence[Proof], nonce: str, watch: str) -> RolePlan:
-    """Return the job that runs these proofs.
+    """Return the job that runs ``proofs`` on a host.
 
     ``watch`` is the script that prints the cards' temperatures; empty without cards.
     """

@@ -1,4 +1,4 @@
-"""Judges the measurements of one host, on their own and against the host's baseline. Pure."""
+"""Judges the measurements of one host, on their own and against the host's baseline. Pure functions."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from hostwright.prove.job import HOTTEST
 from hostwright.prove.model import CPU, NO_GPU, Better, Expected, Measurement, Proof, ProofFinding, ProofResult
 from hostwright.prove.reading import Printed
 
-#: largest loss of a figure without a finding, as a fraction of the host's own baseline (our choice)
+#: largest loss of a figure that is not reported, as a fraction of the host's own baseline (our choice)
 MAX_LOSS = 0.10
-LEAST_NOTED = MAX_LOSS  #: smallest improvement of a repeated figure to report, as a fraction of the first figure
+LEAST_NOTED = MAX_LOSS  #: smallest improvement to report of a figure measured again, as a fraction of the first value
 VARIABLE = "hostwright_prove_max_loss"
 
 
 def read_max_loss(host: Host) -> float:
-    """Return the largest loss of a figure without a finding, as a fraction of the baseline: 0.15 for ``15%``.
+    """Return the largest loss of a figure that is not reported, as a fraction of the baseline: 0.15 for ``15%``.
 
     Raises ``InputError`` if the host's variable is not a percentage from 1% to 99%.
     """
@@ -63,7 +63,7 @@ def judged(proof: Proof, printed: Printed, expected: Expected, took_s: float) ->
         return replace(base, outcome="no GPU")
     try:
         found = tuple(replace(finding, proof=proof.key) for finding in proof.judge(measured, expected))
-    # A host may print any text, for which the role's function ``judge`` may raise any of these errors.
+    # A host may print any text, and the role's function ``judge`` may then raise any of these errors.
     except (ValueError, TypeError, ArithmeticError, LookupError) as error:
         return replace(base, outcome="failed", sentence=f"the figures cannot be judged: {short(repr(error))}")
     return with_findings(base, found)
@@ -108,7 +108,7 @@ def against_baseline(host: HostProof, baseline: Baseline, max_loss: float) -> Ho
 
 
 def doubtful(host: HostProof, compared: HostProof) -> frozenset[str]:
-    """Return the keys of proofs that passed in ``host``, but failed in ``compared``, the same results after a
+    """Return the keys of proofs that passed in ``host`` but failed in ``compared``, the same results after a
     comparison.
     """
     pairs = zip(host.results, compared.results, strict=True)
@@ -142,7 +142,7 @@ def _better_of(first: ProofResult, second: ProofResult) -> ProofResult:
 
 
 def each(host: HostProof, found: Callable[[ProofResult], Iterable[ProofFinding]]) -> HostProof:
-    """Return ``host`` with the findings added that ``found`` returns for each of its results."""
+    """Return ``host`` with the findings that ``found`` returns for each of its results."""
     return replace(host, results=tuple(with_findings(result, found(result)) for result in host.results))
 
 

@@ -6,8 +6,8 @@ A role's folder may contain a module ``proofs``:
         clock = Program("clock.py", text(__file__, "clock.py"), interpreter=("python3",), arguments={"seconds": 5})
         return (Proof("clock", "chrony", clock, judge=steady, level="quick", time_limit_s=60, needs_gpu=False),)
 
-A program is one file. Its first argument is the path of a file that contains ``arguments`` as a JSON object. It prints
-one JSON object per line:
+A program is one file. Its first argument is the path of a file that contains ``arguments`` as a JSON object. The
+program prints one JSON object per line:
 
     {"measure": "offset", "value": 0.2, "unit": "ms", "device": "cpu", "better": "less"}
     {"error": "no server answers"}                 the proof fails
@@ -30,13 +30,13 @@ from hostwright.audit.hardware.gpu import Gpu
 
 NO_GPU = "no GPU"  #: device name of a measurement that needs a GPU, on a host without a GPU
 CPU = "cpu"  #: device name of measurements on the processor
-GPU = "GPU-"  #: prefix of a GPU's UUID, which is the device name of the GPU's measurements
+GPU = "GPU-"  #: prefix of a GPU's UUID; the UUID is the device name of the GPU's measurements
 
 Level = Literal["quick", "full"]
 
 Better = Literal["more", "less", ""]  #: whether a higher or a lower value is better; empty if values are not compared
 Severity = Literal["failed", "outlier", "note"]
-#: outcome of a proof. With ``no GPU``, all measurements need a GPU, which the host does not have.
+#: outcome of a proof. With ``no GPU``, all measurements need a GPU, and the host has none.
 Outcome = Literal["passed", "failed", "no GPU", "not run"]
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_]{0,63}")
@@ -46,7 +46,7 @@ _MODEL = re.compile(r"[^(]*\((.*)\)")
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """The program of a proof: one file. ``interpreter`` runs it with the path of the file and of a JSON file.
+    """The program of a proof: one file. ``interpreter`` runs this file, with the path of a JSON file as argument.
 
     The JSON file contains ``arguments``. With a ``compiler``, the program is built first, and runs without an
     interpreter. ``{source}`` and ``{program}`` in the compiler's command are the paths of the file and of the compiled
@@ -124,7 +124,9 @@ class Measurements:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The properties of a host that its measurements should match. ``cards`` is ``None`` if they could not be read."""
+    """The properties of a host that its measurements should match. ``cards`` is ``None`` if the host's cards could not
+    be read.
+    """
 
     host: str
     cards: tuple[Gpu, ...] | None = None
@@ -157,8 +159,8 @@ def nothing(_measured: Measurements, _expected: Expected) -> tuple[ProofFinding,
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """A proof of a layer: a program to run on a host, and the pure function ``judge``, which returns findings about its
-    measurements.
+    """A proof of a layer: a program to run on a host, and the pure function ``judge``, which returns findings about the
+    program's measurements.
     """
 
     name: str
@@ -170,7 +172,8 @@ class Proof:
     #: whether the proof runs only on hosts with a GPU; on other hosts, a proof without this flag measures ``cpu``
     needs_gpu: bool = True
     #: minimum number of hosts on which the proof runs at the same time; above 1, the program's arguments also contain
-    #: ``peers`` (addresses of all these hosts, in the same order) and ``index`` (position of the host)
+    #: ``peers`` (addresses of all these hosts, in the same order on each host) and ``index`` (position of the program's
+    #: host in ``peers``)
     hosts: int = 1
 
     def __post_init__(self) -> None:
@@ -197,7 +200,8 @@ class Watch:
     """A script that reads the temperatures of a role's cards during proofs: ``WATCH`` in a role's module ``proofs``.
 
     ``script`` is POSIX sh. It prints one line per card, with tabs between values: the device (``GPU-6e2c…``), the
-    temperature, and the temperature at which a proof must stop, in whole degrees Celsius. It must end within 10 s.
+    temperature, and the temperature at which a proof must stop, in whole degrees Celsius. The script must end within 10
+    s.
     """
 
     script: str

@@ -69,7 +69,7 @@ class ProofHistory:
             _prune(db, at)
 
     def baseline(self, inventory: str | Path, host_name: str) -> Baseline:
-        """Return the baseline figures of a host of an inventory, which may be empty."""
+        """Return the baseline figures of a host of an inventory; may be empty."""
         with opened(self.path, write=False) as db:
             query = "SELECT proof, name, device, at, value FROM baseline WHERE inventory = ? AND host = ?"
             rows = db.execute(query, (inventory_id(db, inventory), host_name)).fetchall()
@@ -100,8 +100,8 @@ def _write(db: sqlite3.Connection, of: tuple[int, str, int, str], result: ProofR
 
 
 def _keep(db: sqlite3.Connection, of: tuple[int, str, str], at: int, result: ProofResult) -> None:
-    """Replace all baseline figures of the proof on the host, because the host may no longer have the card of old
-    figures.
+    """Replace all baseline figures of the proof on the host, because the host may no longer have the card that old
+    figures are about.
     """
     db.execute("DELETE FROM baseline WHERE inventory = ? AND host = ? AND proof = ?", of)
     figures = ((*of, one.name, one.device, at, one.number) for one in _figures(result) if one.better)
@@ -119,7 +119,9 @@ def _prune(db: sqlite3.Connection, now: int) -> None:
 
 
 class ProofStore:
-    """The measured figures of earlier proofs of one inventory. If they cannot be used, ``warn`` is called once."""
+    """The measured figures of earlier proofs of one inventory. If the figures cannot be read or written, ``warn`` is
+    called once.
+    """
 
     def __init__(self, roster: Roster, targets: Targets, secrets: Sequence[Secret], warn: Callable[[str], None]):
         self._inventory = str(roster.path)

@@ -40,10 +40,10 @@ from hostwright.prove.proofstore import PastFigure, ProofStore
 
 LEFT_PROVING = f"{NOTHING_CHANGED}. A proof that is running on a host continues to its end there"
 LEADS_ON = f"; {Command('runs.show', run='{run}')} shows the measurements"
-#: maximum number of repetitions for a figure that is worse than others (our choice); the third one reduces false alarms
-#: from one in 500 figures to one in some thousands (``test_prove_phases.py``)
+#: maximum number of repetitions for a figure that is worse than others (our choice); the third repetition reduces false
+#: alarms from one in 500 figures to one in some thousands (``test_prove_phases.py``)
 MOST_AGAIN = 3
-BAD: tuple[Outcome, ...] = ("failed", "not run")  #: outcomes that prevent a host from being proved, the worst first
+BAD: tuple[Outcome, ...] = ("failed", "not run")  #: outcomes of a proof that leave the host not proved, the worst first
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ def _store(run: Run) -> ProofStore:
 @dataclass(frozen=True)
 class _Each:
     run: Run
-    cut: list[Interrupted] = field(default_factory=list)  #: interruptions by Ctrl-C while proofs were running
+    cut: list[Interrupted] = field(default_factory=list)  #: Ctrl-C exceptions that occurred while proofs were running
 
     def prove(
         self,
@@ -187,7 +187,7 @@ class _Each:
 def _together(
     each: _Each, targets: Targets, due: Mapping[str, tuple[Proof, ...]], results: Results[HostProof]
 ) -> Results[HostProof]:
-    """Run the proofs ``due``, each of which needs several hosts at the same time, one after the other."""
+    """Run the proofs ``due`` one after the other. Each proof needs several hosts at the same time."""
     proved = {host.host: host for host in results.values}
     errors = {error.host: error for error in results.errors}
     for key in dict.fromkeys(proof.key for proofs in due.values() for proof in proofs):
@@ -246,8 +246,8 @@ def _record(run: Run, hosts: Collection[HostProof], results: Results[HostProof])
 def exit_status(hosts: Collection[HostProof], *, stopped: bool = False) -> int:
     """Return the exit status of a run of proofs.
 
-    It is 1 if the run was stopped, a host could not be read or a proof could not be run; else 3 if a proof failed; else
-    0.
+    The status is 1 if the run was stopped, a host could not be read or a proof could not be run; else 3 if a proof
+    failed; else 0.
     """
     statuses = {host.status for host in hosts}
     if stopped or "unread" in statuses or any(not_run(host) for host in hosts):

@@ -1,1 +1,1 @@
-"""Rebuild of broken hosts: their diagnosis, the least invasive repair that works, and records of its duration."""
+"""Rebuild of broken hosts: diagnosis, the least invasive repair that works, and records of each rebuild's duration."""

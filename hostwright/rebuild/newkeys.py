@@ -1,4 +1,4 @@
-"""``trust`` and ``forget``: record new host keys of reinstalled hosts after confirmation, and delete recorded keys."""
+"""``trust`` records new host keys of reinstalled hosts after confirmation. ``forget`` deletes recorded host keys."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class OfferedKey:
 class Told:
     """Result of ``trust`` or ``forget`` for one host."""
 
-    result: str  #: ``trusted``, ``known`` (the key was already recorded) or ``forgotten``
-    replaced: Replaced  #: recorded keys before and after, with the changed files
+    result: str  #: one of ``trusted``, ``known`` (the key was already recorded) and ``forgotten``
+    replaced: Replaced  #: recorded keys before and after the change, and the changed files
     source: str = ""  #: source that confirmed the new host key; empty unless ``result`` is ``trusted``
 
     def to_json(self) -> dict[str, Any]:
@@ -58,7 +58,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class KeyResults:
-    """Results of ``trust`` or ``forget`` by host, and the errors of the other hosts."""
+    """Results of ``trust`` or ``forget`` by host, and errors of hosts without a result."""
 
     told: tuple[Told, ...]
     errors: tuple[HostError, ...]
@@ -71,7 +71,7 @@ def trust(
     ask: Callable[[str], str] | None = None,
     tell: Callable[[Told], None] = lambda _: None,
 ) -> KeyResults:
-    """Replace the recorded keys of hosts by the keys that the hosts present, if a source confirms each new key.
+    """Replace the recorded key of each host by the key that the host presents, if a source confirms the new key.
 
     ``fingerprint`` is the new key's fingerprint, for a single host. ``ask`` asks the operator. ``tell`` is called with
     each result as soon as the key is recorded.
@@ -127,7 +127,7 @@ def _one_by_one(
 
 
 def read_console_commands(targets: Targets) -> dict[str, str]:
-    """Return host → command that prints the host's public keys from its console.
+    """Return host → command that prints the host's public keys, read from the console.
 
     Raises ``InputErrors`` with all invalid settings.
     """

@@ -46,11 +46,11 @@ class Records:
             db.execute("DELETE FROM rebuild WHERE at < ?", (at - KEEP.total_seconds(),))
 
     def of(self, host: str, since: datetime | None = None) -> tuple[Rebuild, ...]:
-        """Rebuilds of one host, oldest first; with ``since``, only those that began then or later."""
+        """Rebuilds of one host, oldest first; with ``since``, only rebuilds that started at this time or later."""
         return self._read("AND host = ?", (host,), since)
 
     def all(self, since: datetime | None = None) -> tuple[Rebuild, ...]:
-        """Rebuilds of all hosts, oldest first; with ``since``, only those that began then or later."""
+        """Rebuilds of all hosts, oldest first; with ``since``, only rebuilds that started at this time or later."""
         return self._read("", (), since)
 
     def _read(self, where: str, values: tuple[str, ...], since: datetime | None) -> tuple[Rebuild, ...]:

@@ -1,6 +1,6 @@
 """Rebuild of many hosts as one run. All hosts are diagnosed first, and then rebuilt, as many at a time as allowed.
 
-Before any host is changed, the operator consents to the work that ends and the disks that are overwritten.
+Before any host is changed, the operator consents to ending work and to overwriting disks.
 """
 
 from __future__ import annotations
@@ -174,7 +174,9 @@ class _Rebuilds:
         return Installer(self.run, target, ways.open_bmc, self.servers, Clock())
 
     def _finish_installation(self, target: TargetHost) -> None:
-        """Replace the host key from a seed, if the host still uses it. If that fails, only a note is emitted."""
+        """Replace the host key from a seed, if the host still uses this key. If the replacement fails, only a note is
+        emitted.
+        """
         try:
             self._installer(target, _ways(target)).finish()
         except HostError as error:
@@ -245,6 +247,6 @@ def consequences(decisions: Mapping[str, Decision]) -> Iterator[str]:
 
 
 def overwritten(decisions: Mapping[str, Decision]) -> list[str]:
-    """Return the hosts with disks that the decided method, or a method that may follow, overwrites."""
+    """Return the hosts whose disks the decided method, or a method that may follow, overwrites."""
     ways = {host: (each.way, *each.escalation) for host, each in decisions.items() if not each.refusal}
     return [host for host, each in ways.items() if "reinstall" in each]

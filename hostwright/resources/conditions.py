@@ -44,7 +44,7 @@ class When(Resource):
         return software if software and self.condition.holds(facts) else ()
 
     def removal(self) -> tuple[Resource, ...]:
-        return self.resource.removal()  # the condition may have held when the resource was applied, and no longer hold
+        return self.resource.removal()  # the condition may have held earlier, when the resource was applied
 
     def takes(self) -> frozenset[str]:
         return self.resource.takes()
@@ -95,7 +95,7 @@ class Differs(Condition):
 class Script(Resource):
     """Runs commands when a probe reports that they are needed. Use it only if no other resource fits.
 
-    If the probe still fails after the commands, they are planned again. When the role is removed, the files in
+    If the probe still fails after the commands, the commands are planned again. When the role is removed, the files in
     ``leaves`` are removed; other effects of the commands remain.
 
     >>> from hostwright.plan.model import Answer
@@ -115,7 +115,7 @@ class Script(Resource):
     lock: str = field(default="", metadata=NO_IDENTITY)
     timeout_s: float = field(default=1800.0, metadata=NO_IDENTITY)  #: time limit of the commands in seconds
     artifacts: tuple[str, ...] = ()  #: names of the stack's artifacts that the commands read
-    #: paths of files that no other state writes
+    #: paths of files that the commands create and that no other state writes
     leaves: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -152,7 +152,7 @@ class Require(Resource):
 
     what: str  #: name of the requirement in the plan
     probe: Probe  #: probe that exits with 0 if the requirement is met, and prints the current state
-    #: error text that says what is wrong and what to do, followed by the probe's output
+    #: error text: the problem and the fix, followed by the probe's output
     otherwise: str = field(metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:

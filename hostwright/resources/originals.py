@@ -2,7 +2,7 @@
 
 ``packages``, ``manual``, ``passwd`` and ``group`` are written once, immediately before the first change (``RECORD``).
 ``units`` has the state of each unit before Hostwright enabled it. ``installed`` lists the packages that Hostwright
-installed, and ``brought`` the dependencies that apt installed for them.
+installed, and ``brought`` the dependencies that apt installed for these packages.
 
 Below ``files``, each path that Hostwright wrote has a mark, ``PATH.written``, and a copy of its former content,
 ``PATH.kept``. ``PATH.made`` marks a directory that did not exist. ``PATH.changed`` marks another owner's file from
@@ -74,7 +74,7 @@ def note_installed(packages: tuple[str, ...]) -> str:
 def keep_original(path: str) -> str:
     """Commands that copy the file or link at ``path``, once, before Hostwright first writes it.
 
-    Run them before any command that creates the path's directory.
+    Run these commands before any command that creates the path's directory.
     """
     return _KEEP + sh("keep %s", path)
 
@@ -120,7 +120,7 @@ def unit_before(unit: str) -> str:
 
 
 def keep_unit(unit: str) -> str:
-    """Command that records the unit's state, once, before Hostwright first enables it."""
+    """Command that records the unit's state, once, before Hostwright first enables the unit."""
     path = unit_before(unit)
     show = sh("systemctl show -p ActiveState,UnitFileState -- %s >%s.new; mv -f -- %s.new %s", unit, path, path, path)
     return sh("[ -e %s ] || { mkdir -p -m 700 -- %s; mkdir -p -- %s; ", path, ORIGIN, UNITS) + f"{show}; }}"

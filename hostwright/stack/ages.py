@@ -1,7 +1,7 @@
 """Advisories about software: ends of life of version series, and the oldest version with the fixes of each bulletin.
 
-A role's ``advisories.json`` contains them; ``invoke mirror --advisories`` adds those of newer bulletins. Products have
-the same names as in ``Stack.versions``.
+A role's ``advisories.json`` contains advisories; ``invoke mirror --advisories`` adds advisories from newer bulletins.
+Products have the same names as in ``Stack.versions``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FILE = "advisories.json"  #: name of the file with advisories in a role's folder
 
 #: date as a year, month or day, as precise as in the source
 When = Annotated[str, Field(pattern=r"^20[0-9]{2}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?$")]
-#: numbers of a version, either all numbers or the first ones
+#: numbers of a version, either all numbers or only the first numbers
 Numbers = Annotated[str, Field(pattern=r"^[0-9]{1,9}(\.[0-9]{1,9}){0,7}$")]
 # An epoch, which ends with a colon, may precede the numbers of a version.
 _NUMBERS = re.compile(r"(?:[0-9]{1,4}:)?([0-9]{1,9}(?:\.[0-9]{1,9}){0,7})")
@@ -41,7 +41,7 @@ class End(StackPart):
     end: When | None = None
     source: str
     kind: str = ""  #: kind of the series in the vendor's words, such as LTS
-    #: phrase before the series, if something else ends: "the maker's container images with"
+    #: phrase before the series, if not the product itself ends: "the maker's container images with"
     of: str = ""
 
 

@@ -52,9 +52,9 @@ Rule = Callable[..., Misfit | Iterable[Misfit] | None]
 class Choice:
     """A piece of software of which a stack chooses a version, with all known versions.
 
-    ``title`` is the name in messages, which list choices by ``rank``, lowest first. ``usual`` versions are preferred in
-    suggestions. ``wanted`` returns the versions that a section of the stack accepts; by default, the section's version
-    of this name.
+    ``title`` is the name in messages. Messages list choices by ``rank``, lowest first. ``usual`` versions are preferred
+    in suggestions. ``wanted`` returns the versions that a section of the stack accepts; by default, the section's
+    version of this name.
     """
 
     name: str

@@ -26,8 +26,8 @@ class Artifact(StackPart):
     """One file of a stack, with its addresses and its checksum.
 
     ``sha256`` and ``size`` (bytes) are ``None`` if the vendor does not publish them; the first download pins them.
-    ``stand_in`` marks a replacement of the vendor's file; a text appears in every report. A ``private`` file is sent to
-    hosts over SSH only, never over HTTP.
+    ``stand_in`` marks a replacement of the vendor's file; if ``stand_in`` is a text, every report contains the text. A
+    ``private`` file is sent to hosts over SSH only, never over HTTP.
     """
 
     name: Name
@@ -50,7 +50,7 @@ class RoleFile(Artifact):
 
 
 class IndexFile(RoleFile):
-    """A ``RoleFile`` without an address, which its method ``bring`` fetches from a package index."""
+    """A ``RoleFile`` without an address. The method ``bring`` fetches the file from a package index."""
 
     @abstractmethod
     def bring(self, folder: Path) -> Path:
@@ -133,7 +133,7 @@ class Section(StackPart):
     @property
     def opens(self) -> tuple[str, ...]:
         """Names of layers with software that this layer loads at run time, although this layer's role does not need
-        them.
+        these layers.
         """
         return ()
 
@@ -245,14 +245,18 @@ class Stack(StackHead):
         return self.model_copy(update={"artifacts": {**more, **self.artifacts}}) if more else self
 
     def used_by(self, roles: Iterable[str]) -> tuple[Artifact, ...]:
-        """Return the artifacts that a host with ``roles`` may need, without those of fields in ``Section.spare``."""
+        """Return the artifacts that a host with ``roles`` may need, without the artifacts of fields in
+        ``Section.spare``.
+        """
         here = set(roles)
         sections = [section for name, section in self.sections.items() if name in here]
         names = [name for section in sections for way, name in section.artifact_uses() if way[0] not in section.spare]
         return tuple(self.artifact(name) for name in dict.fromkeys(names))
 
     def stand_ins(self, roles: Iterable[str]) -> tuple[str, ...]:
-        """Return the names of files for ``roles`` that replace files of the vendor, each with its text."""
+        """Return the names of files for ``roles`` that replace files of the vendor, each with its text in
+        ``stand_in``.
+        """
         return tuple(one.labelled(one.file) for one in self.used_by(roles) if one.stand_in)
 
     def artifact_uses(self) -> tuple[tuple[Where, str], ...]:
@@ -266,7 +270,9 @@ class Stack(StackHead):
         return {name: version for section in self.sections.values() for name, version in section.versions().items()}
 
     def digest(self) -> str:
-        """Return the digest of the stack's plain data (``stackdata``), which does not depend on addresses of files."""
+        """Return the digest of the stack's plain data (``stackdata``). The digest does not depend on addresses of
+        files.
+        """
         return digest_of(plain(self))
 
     @model_serializer(mode="wrap")

@@ -84,8 +84,8 @@ def _wrong_roles(data: Mapping[str, Any], kinds: Kinds, document: Document) -> I
 
 
 def default_stack(search_dirs: Sequence[Path]) -> str:
-    """Return the default stack's name from the first ``default.txt`` in ``search_dirs``. Raises ``InputError`` without
-    one.
+    """Return the default stack's name from the first ``default.txt`` in ``search_dirs``. Raises ``InputError`` if there
+    is no such file.
     """
     files = (directory / DEFAULT_FILE for directory in search_dirs)
     file = next((file for file in files if file.is_file()), None)
@@ -199,7 +199,9 @@ def _read_texts(data: dict[str, Any], model: type[StackHead], document: Document
 
 
 def _put(data: dict[str, Any], way: Where, text: str) -> None:
-    """Put ``text`` into nested mappings, which are copied on the path ``way``, since other documents may use them."""
+    """Put ``text`` at the path ``way`` into nested mappings. The mappings on this path are copied: others may use
+    them.
+    """
     here: Any = data
     for part in way[:-1]:
         here[part] = here[part].copy()

@@ -1,5 +1,5 @@
-"""Stores, on this machine, the stacks with which hosts were verified, because rollbacks need them after the stacks'
-files have changed.
+"""Stores, on this machine, the stacks with which hosts were verified, because rollbacks need these stacks after the
+stacks' files have changed.
 
 The record on a host contains only the digest of the host's stack. Therefore a compromised host can choose only among
 verified stacks, and cannot set an address or a checksum.

@@ -1,7 +1,7 @@
 """Types of values in a stack file: names, versions, paths and addresses.
 
 ``Annotated[str, ArtifactName]`` is the name of one of the stack's artifacts. ``Annotated[str, TextFile]`` is the
-content of a text file, which the stack file names. These marks may be anywhere in a field's annotation:
+content of a text file that the stack file names. These marks may be anywhere in a field's annotation:
 ``Mapping[PythonVersion, Annotated[str, ArtifactName]]``.
 """
 
@@ -51,7 +51,7 @@ def _without_nulls(value: Any) -> Any:
     return {name: entry for name, entry in value.items() if entry is not None} if isinstance(value, Mapping) else value
 
 
-#: validator that drops entries with a null value, which remove an extended stack's entry
+#: validator that drops entries with a null value; a null removes the entry of an extended stack
 WithoutNulls = BeforeValidator(_without_nulls)
 
 
@@ -60,7 +60,7 @@ class ArtifactName:
 
 
 class TextFile:
-    """Marks a text that a stack file contains as the name of a text file."""
+    """Marks a text from a separate text file; the stack file contains the name of that file."""
 
 
 class StackPart(BaseModel):

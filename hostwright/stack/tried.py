@@ -28,8 +28,8 @@ class Trial(StackPart):
     """A record of verbs that succeeded, for some roles of a stack, on hosts with one distribution release.
 
     ``host`` is ``lab`` for hosts in a lab, and ``facts`` for made-up facts, with which only planning is possible.
-    ``stand_ins`` are artifacts that replace the vendor's. ``tests`` are the test files. ``date`` is the day of the last
-    recorded run; ``None`` without one.
+    ``stand_ins`` are artifacts that replace the vendor's files. ``tests`` are the test files. ``date`` is the day of
+    the last recorded run; ``None`` without one.
     """
 
     stack: str
@@ -50,11 +50,13 @@ class Trial(StackPart):
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Key that is equal for records to merge."""
+        """Key that is equal in records that must be merged."""
         return self.stack, self.distribution, self.release, self.host, tuple(sorted(self.roles)), self.stand_ins
 
     def covers(self, other: Trial) -> bool:
-        """Return whether all roles and verbs of ``other`` are also in this record, and its other fields are equal."""
+        """Return whether all roles and verbs of ``other`` are also in this record, and whether all other fields are
+        equal.
+        """
         alike = all(getattr(self, name) == getattr(other, name) for name in _ALIKE)
         return alike and {*other.roles} <= {*self.roles} and {*other.verbs} <= {*self.verbs}
 

@@ -17,7 +17,7 @@ __all__ = ["LOCAL", "Allowance", "Options", "Output", "Readable", "Session", "Ta
 def connect(target: Target, options: Options, allowance: Allowance | None = None) -> Session:
     """Open a session on ``target``. Close the session, or use it as a context manager.
 
-    All connections of a run to one host share an ``allowance``, which limits the data from the host. Raises
+    All connections of a run to one host share an ``allowance``, a limit of the data from the host. Raises
     ``ProtocolError`` if the allowance is used up, and ``Unreachable`` if the connection fails within the connect
     timeout (``HostKeyMismatch`` for a changed host key).
     """

@@ -147,7 +147,7 @@ class Opening:
             _sentence(error, endpoint, self.deadline, where),
             _CURES.get(getattr(error, "errno", 0)) == ONLINE,
         )
-        # For a fault of this machine's resolver or network, the default lead ``rebuild --check`` would not help.
+        # If this machine's resolver or network failed, the default suggestion ``rebuild --check`` would not help.
         lead = "" if ours or isinstance(error, socket.gaierror) else None
         return Unreachable(self._host.name, sentence, passing=_passes(error), lead=lead)
 
@@ -185,7 +185,8 @@ class Opening:
             endpoint.address,
             user=endpoint.user,
             port=endpoint.port,
-            # Fabric must not load configuration files. Fabric modifies this object, so each connection needs a new one.
+            # Fabric must not load configuration files. Fabric modifies this object, so each connection needs a new
+            # object.
             config=fabric.Config(lazy=True, ssh_config=paramiko.SSHConfig()),
             connect_kwargs={
                 "sock": sock,
@@ -205,7 +206,7 @@ def _peer(sock: socket.socket | paramiko.Channel) -> str:
 
 
 def _passes(error: Exception) -> bool:
-    """Return whether a retry may succeed after ``error``: not if the name is unknown, or no common algorithm exists."""
+    """Return whether a retry may succeed after ``error``: false for an unknown name, or without a common algorithm."""
     return not isinstance(error, IncompatiblePeer) and getattr(error, "errno", None) != socket.EAI_NONAME
 
 

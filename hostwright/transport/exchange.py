@@ -21,8 +21,8 @@ UNKNOWN_STATUS = -1  #: exit status of a command that a signal or the output lim
 
 
 class Target(Protocol):
-    """The properties of a host that the transport uses. An empty property has its value from ``ssh_config`` or
-    OpenSSH.
+    """The properties of a host that the transport uses. For an empty property, ``ssh_config`` or OpenSSH's default
+    applies.
     """
 
     @property
@@ -91,7 +91,7 @@ class Output:
 class Ends:
     """The endpoints of a connection, empty if unknown.
 
-    ``local`` is this machine's address. ``remote`` is the host's address or name, which other hosts may also use.
+    ``local`` is this machine's address. ``remote`` is the host's address or name; other hosts may connect to it too.
     """
 
     local: str = ""
@@ -152,8 +152,8 @@ class Deadline:
 class Allowance:
     """Limits of SSH messages and bytes that one host may send in one run, over all of its connections.
 
-    The limits are higher while a connection is open or a command runs. Sent data and elapsed time also raise them,
-    because the host replies to sent data and to keepalives.
+    The limits are higher while a connection is open or a command runs. Sent data and elapsed time also raise the
+    limits, because the host replies to sent data and to keepalives.
     """
 
     #: numbers of messages and bytes that a host may send to open a connection

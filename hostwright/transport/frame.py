@@ -1,10 +1,10 @@
 """Frames a command, so that any login shell passes the command to ``/bin/sh`` unchanged.
 
-The frame also separates the command's output from the shell's. sshd passes a command to the user's login shell, which
-may not be a POSIX shell. The shell's start files may print something, wait for input or start another shell. Therefore
-the command line is a constant that all shells parse alike (in single quotes, without quote, backslash, ``!`` and line
-break). The program is sent over standard input after the begin mark of ``/bin/sh``. Output before the begin mark and
-after the end mark is not output of the command.
+The frame also separates the command's output from the login shell's. sshd passes a command to the user's login shell,
+which may not be a POSIX shell. The shell's startup files may print something, wait for input or start another shell.
+Therefore the command line is a constant that all shells parse alike (in single quotes, without quote, backslash, ``!``
+or line break). The program is sent over standard input after the begin mark of ``/bin/sh``. Output before the begin
+mark and after the end mark is not output of the command.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LINE = (
     'printf %s%s hwend- "$end"; printf %s%s hwend- "$end" >&2\''
 )
 NOISE_KEPT_BYTES = 4096  #: maximum number of bytes kept of a login shell's own output, to quote in a note
-#: maximum number of bytes that a login shell may print before a command begins (our choice)
+#: maximum number of bytes that a login shell may print before a command starts (our choice)
 NOISE_CAP_BYTES = 1 << 20
 
 UNREADABLE = 255  #: exit status of a command whose end mark contains no exit status, as from a malicious host
@@ -50,7 +50,7 @@ class Stream:
     def feed(self, data: bytes) -> bytes:
         """Return the command's own output in the newly received bytes ``data``.
 
-        Bytes at the end that may begin a mark are returned by the next call.
+        Last bytes that may be the start of a mark are returned by the next call.
         """
         if self.status is not None:
             self.after_bytes += len(data)
@@ -77,7 +77,7 @@ class Stream:
         return data[: len(data) - held]
 
     def rest(self) -> bytes:
-        """Return the bytes that ``feed`` still has, after the connection has ended."""
+        """Return the bytes that ``feed`` has not returned. Call this after the connection has ended."""
         held, self._held = self._held, b""
         if self.begun:
             return held
@@ -118,5 +118,5 @@ class Frame:
         return sum(stream.noise_bytes + stream.after_bytes for stream in (self.stdout, self.stderr))
 
     def rest(self) -> tuple[bytes, bytes]:
-        """Return the rest of standard output and error, after the connection has ended."""
+        """Return the unreturned bytes of standard output and error. Call this after the connection has ended."""
         return self.stdout.rest(), self.stderr.rest()

@@ -38,7 +38,7 @@ class Options:
     With ``host_keys`` ``strict``, a host with an unknown key is refused; with ``accept-new``, the key is recorded. A
     changed key is always refused. ``ssh_config`` replaces ``~/.ssh/config`` and ``/etc/ssh/ssh_config``.
     ``connect_timeout_s`` are the seconds from the start of a connection to the end of the login, and ``keepalive_s``
-    those between keepalive messages; the inventory and ``ssh_config`` take precedence.
+    the seconds between keepalive messages; the inventory and ``ssh_config`` take precedence.
     """
 
     host_keys: Literal["strict", "accept-new"] = "strict"

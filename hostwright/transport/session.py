@@ -110,7 +110,7 @@ class ChannelSession(Session):
 
     @abstractmethod
     def _lost(self, channel: Channel) -> bool:
-        """Return whether the connection was lost. If it was not, a signal ended the command without exit status."""
+        """Return whether the connection was lost. Otherwise, a signal ended the command without an exit status."""
 
     def run(
         self,
@@ -221,7 +221,7 @@ class SshSession(ChannelSession):
         return channel
 
     def _open(self, transport: paramiko.Transport, deadline: Deadline) -> paramiko.Channel:
-        """Open a channel. If the host refuses it (MaxSessions), close an idle channel and retry once."""
+        """Open a channel. If the host refuses the channel (MaxSessions), close an idle channel and retry once."""
         from paramiko import ChannelException
 
         try:

@@ -11,7 +11,7 @@ from typing import Protocol
 from hostwright.transport.exchange import Deadline
 from hostwright.transport.frame import NOISE_CAP_BYTES, Frame, Stream
 
-#: time limit in seconds until a command begins (our choice), since shell startup files may be slow
+#: time limit in seconds until a command starts (our choice), because shell startup files may be slow
 START_S = 60.0
 #: maximum number of bytes of one read, equal to paramiko's receive window
 _RECV_BYTES = 2 * 1024 * 1024
@@ -48,7 +48,7 @@ class Channel(Protocol):
 
     @property
     def exit_status(self) -> int:
-        """The exit status of the command; ``UNKNOWN_STATUS`` if it has none."""
+        """The exit status of the command; ``UNKNOWN_STATUS`` if the command has none."""
 
     @property
     def status_event(self) -> CommandEnd:

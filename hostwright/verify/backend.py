@@ -23,7 +23,7 @@ from hostwright.transport.root.rootshell import RootShell
 ANSWER_S = 30  #: time limit in seconds of a check's command that may hang, the same as for probes
 _KILL_S = 5  #: seconds between SIGTERM and SIGKILL for a command that reached ``ANSWER_S``
 TIMED_OUT = 124  #: exit status of timeout(1) for a command that reached its limit
-#: shell code after timeout(1) that replaces status 137 (killed), which looks like a lost connection
+#: shell code after timeout(1) that replaces status 137 (killed), because 137 looks like a lost connection
 KILLED_AS_TIMED_OUT = f"|| {{ status=$?; [ $status -ne 137 ] || status={TIMED_OUT}; exit $status; }}"
 #: time limit in seconds for a command of a check; training a small model on a slow CPU takes a minute
 CHECK_TIMEOUT_S = 300.0
@@ -33,7 +33,7 @@ USER_DIRS = '"/tmp/hostwright-check.$(id -u)" "$HOME/.hostwright-check"'
 _NOWHERE = 79  #: exit status (our choice) if the login user cannot execute programs in any of ``USER_DIRS``
 
 
-#: first line of each command of a check, which keeps the login user's original PATH in ``SESSION_PATH``
+#: first line of each command of a check; it keeps the login user's original PATH in ``SESSION_PATH``
 _SEARCH = f"SESSION_PATH=${{PATH-}} PATH={PATH}:${{PATH:-/bin}}; export SESSION_PATH PATH\n"
 
 _BYTES = "latin-1"  #: encoding that maps each byte to one character
@@ -44,7 +44,7 @@ Heard = Callable[[Output], None]
 
 
 def _unheard(_: Output) -> None:
-    """Do nothing with the output of a command. Default where no caller needs the output."""
+    """Do nothing: the default for ``heard``."""
 
 
 class Completed(CommandResult):  # type: ignore[misc]  # testinfra has no types
@@ -68,7 +68,7 @@ class SessionBackend(BaseBackend):  # type: ignore[misc]  # testinfra has no typ
         self.root = root
 
     def run(self, command: str, *args: str, **kwargs: Any) -> CommandResult:  # noqa: ARG002 (testinfra's signature)
-        """Return the result of ``command``, in which each ``%s`` is replaced by one of ``args``, quoted.
+        """Return the result of ``command``. Each ``%s`` in ``command`` is replaced by one of ``args``, quoted.
 
         Raises ``HostError`` if the command cannot be run.
         """
@@ -79,7 +79,9 @@ class SessionBackend(BaseBackend):  # type: ignore[misc]  # testinfra has no typ
         return self.completed(line, output)
 
     def completed(self, line: str, output: Output) -> CommandResult:
-        """Return the result of the command ``line`` from ``output``, after passing ``output`` to ``heard``."""
+        """Return the result of the command ``line`` from ``output``. The function ``heard`` receives ``output``
+        first.
+        """
         self._heard(output)
         return Completed(self, output.status, self.encode(line), output.stdout, output.stderr)
 
@@ -92,7 +94,7 @@ def testinfra_host(shell: RootShell, *, root: bool = False, heard: Heard = _unhe
 class OnceRunner:
     """Runs each command once for all processes that use the same folder of results.
 
-    Use it only for commands that change nothing and that always print the same.
+    Use it only for commands that change nothing and that always print the same output.
     """
 
     def __init__(self, host: TestinfraHost, folder: Path):

@@ -1,4 +1,6 @@
-"""Runs the checks of many hosts in one pytest process, which loads inventory and checks once and forks per host."""
+"""Runs the checks of many hosts in one pytest process. pytest loads inventory and checks once, and forks for each
+host.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ _DIED = None  #: exit status of a host's process when pytest itself has ended
 
 
 def files_of(role: Role, site: Site) -> list[Path]:
-    """Return the files with checks of ``role``: of the standard role that it is or extends, then of the site."""
+    """Return the files with checks of ``role``: those of the standard role that ``role`` is or extends, then the
+    site's.
+    """
     name = f"test_{role.name}.py"
     places = [*([STANDARD_CHECKS / name] if role.standard else []), site.checks / name]
     return list(dict.fromkeys(path.resolve() for path in places if path.exists()))
@@ -67,7 +71,7 @@ class Checks:
         self._folder.cleanup()
 
     def of(self, target: TargetHost, password: Secret | None) -> tuple[Check, ...]:
-        """Run the checks of the roles in ``target`` on its host, and return their results.
+        """Run the checks of the roles in ``target`` on the host, and return the results.
 
         Raises ``HostError`` if the checks cannot be run, or do not end within the time limit.
         """
@@ -136,7 +140,9 @@ class Checks:
         self._reader.start()
 
     def _command(self, pipe: int) -> list[str]:
-        """Return the pytest command line. It contains no secret: variables and passwords are sent through ``pipe``."""
+        """Return the pytest command line. The command line contains no secret: variables and passwords are sent through
+        ``pipe``.
+        """
         command = [sys.executable, "-P", "-m", "pytest", *map(str, self._files), "-p", "hostwright.verify.layer_checks"]
         command += ["--rootdir", str(STANDARD_CHECKS), "-c", str(STANDARD_CHECKS / "pytest.ini")]
         # Without this option, pytest would run a conftest.py in a directory above the checks.
@@ -170,7 +176,7 @@ class Checks:
 
 
 def check_layers(target: TargetHost, roster: Roster, password: Secret | None) -> tuple[Check, ...]:
-    """Run the checks of the roles in ``target`` on its host, and return their results.
+    """Run the checks of the roles in ``target`` on the host, and return the results.
 
     Raises ``HostError`` if the checks cannot be run, or do not end in time.
     """

@@ -1,7 +1,7 @@
 """The pytest plugin that runs the checks of layers on a site's hosts.
 
-The plugin provides fixtures, and writes one JSON line per check. It receives hosts and sudo passwords through a pipe,
-so that no argument, environment or file contains a password.
+The plugin provides fixtures, and writes one JSON line per check. The plugin receives hosts and sudo passwords through a
+pipe, so that no argument, environment or file contains a password.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ from hostwright.verify.worker import UNREADABLE, Order, Task, run_in_lanes, serv
 
 STANDARD_CHECKS = (STANDARD / "checks").resolve()
 OUTPUT_CHARACTERS = 256 * 1024  #: number of characters of the output of a check's commands to search for known failures
-#: exceptions that mean that a check was not made, because of no response or a missing requirement
+#: exceptions of a check that was not made: the host did not respond, or lacks a requirement
 UNCHECKED = (HostError, pytest.skip.Exception)
 
 
 class NoGpu(Skipped):
-    """Raised by a check that needs a GPU, on a host without one."""
+    """Raised by a check that needs a GPU, on a host without a GPU."""
 
 
 _OBJECT = Pattern(r"<[^<>\n]{1,300} at 0x[0-9a-f]{1,16}>")  #: pattern of the default text for a Python object
@@ -67,7 +67,7 @@ class CheckOutputs:
             self.texts.append(text.decode("utf-8", "replace"))
 
     def by(self, item: pytest.Item) -> str:
-        """Return the stored output of the commands of the check ``item``; of a long output, the beginning and the
+        """Return the stored output of the commands of the check ``item``; of a long output, only the start and the
         end.
         """
         names: list[str] = getattr(item, "fixturenames", [])
@@ -125,7 +125,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]
 
 
 def pytest_exception_interact(node: pytest.Item | pytest.Collector, call: pytest.CallInfo[Any]) -> None:
-    """Record a file of checks that cannot be imported, as an error of hosts with its role only."""
+    """Record a file of checks that cannot be imported, as an error of only those hosts that have the file's role."""
     if isinstance(node, pytest.Collector) and call.excinfo is not None:
         wrapped = call.excinfo.value
         error = wrapped.__cause__ if isinstance(wrapped.__cause__, Exception) else wrapped
@@ -329,9 +329,7 @@ def bounded_run(host: TestinfraHost, pytestconfig: pytest.Config) -> BoundedRunn
 
 @pytest.fixture(scope="session")
 def once(host: TestinfraHost, pytestconfig: pytest.Config) -> OnceRunner:
-    """A runner for commands that always print the same, once per host and as the login user: ``once("cmd %s",
-    argument)``.
-    """
+    """A runner for commands with constant output, once per host and as the login user: ``once("cmd %s", argument)``."""
     return OnceRunner(host, pytestconfig.stash[ANSWERS])
 
 
@@ -350,7 +348,7 @@ def root_run(root_host: TestinfraHost) -> Callable[..., CommandResult]:
 
 @pytest.fixture(scope="session")
 def root_once(root_host: TestinfraHost, pytestconfig: pytest.Config) -> OnceRunner:
-    """A runner for root's commands that always print the same, once per host: ``root_once("cmd %s", argument)``."""
+    """A runner for root's commands with constant output, once per host: ``root_once("cmd %s", argument)``."""
     return OnceRunner(root_host, pytestconfig.stash[ANSWERS])
 
 
@@ -368,5 +366,5 @@ def stack(target: TargetHost) -> Stack:
 
 @pytest.fixture(scope="module")
 def variables(request: pytest.FixtureRequest, target: TargetHost) -> Any:
-    """The bound variables of the role under test: in ``test_base.py``, those of the role ``base``."""
+    """The bound variables of the role under test: in ``test_base.py``, the variables of the role ``base``."""
     return target.variables[Path(str(request.path)).stem.removeprefix("test_")]

@@ -16,12 +16,12 @@ MARKS = {
     ALONE: "disturbs other checks of the host, so no other check runs at the same time",
     BESIDE: "may run in parallel with other checks of its file, or of the site",
 }
-#: maximum number of groups of checks that run at once on a host (our choice)
+#: maximum number of units that run at once on a host (our choice)
 MOST_PER_HOST = 4
-#: maximum number of groups of checks that run at once on all hosts (our choice); each takes 15 MB of memory
+#: maximum number of units that run at once on all hosts (our choice); each unit takes 15 MB of memory
 MOST_LANES = 32
 
-Unit = tuple[int, ...]  #: positions of a group's checks in the list of all checks of a host
+Unit = tuple[int, ...]  #: positions of a unit's checks in the list of all checks of a host
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The result of verifying one host. It passes if nothing differs from the stack and every check passes.
+    """The result of verifying one host. The host passes if nothing differs from the stack and every check passes.
 
     A check that could not be made has not failed, but the host does not pass. Checks that need a missing GPU do not
     count.

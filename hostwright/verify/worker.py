@@ -1,8 +1,8 @@
 """Runs the checks of each host in a process that pytest (``hostwright.verify.checking``) forks.
 
 pytest loads inventory and checks once. Afterwards it only forks processes and waits for them: it has one thread and no
-connection. The checks of a host run in its process, or in several child processes (lanes) with their own connections.
-An alarm ends each process at the host's time limit.
+connection. The checks of a host run in the host's process, or in several child processes (lanes) with their own
+connections. An alarm ends each process at the host's time limit.
 
 Measured on lab hosts: four lanes with a connection each take 15.5 s, four lanes that share a connection 17.6 s, and one
 process 1.4 times as long as four lanes. A pytest for each host takes 1.0 s of CPU before its first check.
@@ -25,7 +25,7 @@ LATE = -signal.SIGALRM  #: exit status of a process that reached its time limit
 UNREADABLE = 3  #: exit status of a process that cannot import its checks. Each line of the output is one error.
 
 Order = Mapping[str, Any]
-Task = Callable[[], int]  #: function with the work of one process, which returns the exit status
+Task = Callable[[], int]  #: function that does the work of one process and returns the exit status
 
 _FORK = multiprocessing.get_context("fork")
 

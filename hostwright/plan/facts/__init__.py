@@ -19,10 +19,10 @@ class Probe:
     """A read-only POSIX sh script that returns a fact of a host. Equal probes run once per host.
 
     ``script`` runs in a subshell without standard input, with ``root`` as root. Its child processes must end before the
-    script ends. Standard error is discarded, and at most ``cap_bytes`` of the output are kept. A ``part`` lets a
-    ``Pass`` answer the probe instead of ``script``.
+    script ends. Standard error is discarded, and at most ``cap_bytes`` of the output are kept. If ``part`` is set, a
+    ``Pass`` answers the probe instead of ``script``.
 
-    A ``shared`` probe may run in one subshell with other probes, which saves a process. The script must not exit or
+    A ``shared`` probe may run in one subshell with other probes, which saves a process. Its script must not exit or
     change the subshell's directory, environment, traps or options (except ``-f``), and must set each variable before
     reading it.
     """
@@ -50,8 +50,8 @@ class Probe:
 class PassPart:
     """The part of one probe in a ``Pass``: its arguments, and the function that makes its answer.
 
-    ``words`` are the arguments (paths, units). ``read`` converts the results by argument to the answer, or returns
-    ``None`` if the probe must run on its own.
+    ``words`` are the arguments (paths, units). ``read`` converts a mapping of argument → result to the answer, or
+    returns ``None`` if the probe must run on its own.
     """
 
     kind: Pass
@@ -70,7 +70,7 @@ class Pass(ABC):
         """Return the shell command for the arguments ``words``. Its standard error is discarded."""
 
     def differing(self, _word: str, /) -> str:
-        """Return a text in the output that means that the probe of ``_word`` must run on its own; may be empty."""
+        """Return the text that the output contains if the probe of ``_word`` must run on its own; may be empty."""
         return ""
 
     @abstractmethod
@@ -125,7 +125,7 @@ class There:
 
 ALL = "all facts"  #: name of the dependency on all facts
 _ABSENT: Hashable = ()  #: token for a probe that did not run
-_SHORT = 64  #: maximum number of characters of an answer without a hash (our choice). Longer answers are hashed.
+_SHORT = 64  #: maximum number of characters of an answer that is its own token (our choice); longer answers are hashed
 
 
 class Facts(Mapping[Probe, Answer]):
@@ -170,8 +170,8 @@ class Facts(Mapping[Probe, Answer]):
     def table(self, probe: Probe, read: Callable[[str], Mapping[K, V]]) -> Mapping[K, V]:
         """Parse the text of a probe's answer with ``read``, which must be pure.
 
-        A caller that reads the table by key depends only on these entries. Different entries must have different
-        ``repr``.
+        A judgement that reads the table by key depends only on the entries that it reads. Different entries must have
+        different ``repr``.
         """
         return read(self[probe].text)
 

@@ -112,11 +112,12 @@ class Memory:
     ) -> T:
         """Return ``work(subject)``, computed once for all subjects with equal values of the facts that ``work`` reads.
 
-        ``subject`` is a ``Facts`` object, or has its method ``token`` and a method ``noting(notes)``, which returns a
-        copy that records reads in ``notes``. Calls with equal ``key`` must have equal ``work``.
+        ``subject`` is a ``Facts`` object, or an object with the methods ``token`` and ``noting(notes)``. ``noting``
+        returns a copy of ``subject`` that records reads in ``notes``. Calls with equal ``key`` must have equal
+        ``work``.
 
-        Exceptions of the types ``errors`` are cached like results. Caching pauses after ``tries`` results of which none
-        was reused.
+        Exceptions of the types ``errors`` are cached like results. Caching pauses if none of ``tries`` results was
+        reused.
         """
         seen: Any = subject
         with self._lock:

@@ -1,4 +1,4 @@
-"""``NotedFacts``: a host's facts that record which of them are read."""
+"""``NotedFacts``: a host's facts, with a record of the facts that are read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Notes = dict[Hashable, Hashable]  #: mapping from dependencies, in reading order
 
 
 class NotedFacts(Facts):
-    """A host's facts that record each fact that is read in ``notes``, including reads of probes that did not run."""
+    """A host's facts with a record: ``notes`` lists each fact that is read, even if its probe did not run."""
 
     __slots__ = ("_notes", "_read")
 

@@ -1,6 +1,6 @@
 """Host facts for compatibility rules: distribution, kernel, GPUs, processor, Pythons, memory.
 
-GPUs are read from ``/sys/bus/pci`` instead of with a driver's tools. They are therefore also found on a host without a
+GPUs are read from ``/sys/bus/pci`` instead of with a driver's tools. GPUs are therefore also found on a host without a
 driver.
 """
 
@@ -13,24 +13,25 @@ from hostwright.plan.model import Answer, Facts, Probe
 from hostwright.stack.rules import HostFacts
 
 OS_RELEASE = Probe("while IFS= read -r line; do printf '%s\\n' \"$line\"; done </etc/os-release", shared=True)
-#: kernel release and machine type, as in ``uname -rm``. Kernels before 6.1 lack /proc/sys/kernel/arch.
+#: probe for the kernel release and the machine type, as in ``uname -rm``. Kernels before 6.1 lack
+#: /proc/sys/kernel/arch.
 UNAME = Probe(
     'read -r k </proc/sys/kernel/osrelease && read -r m </proc/sys/kernel/arch && echo "$k $m" || uname -rm',
     shared=True,
 )
-#: PCI vendor, class and device of display controllers (0x03…) and "other bridges" (0x0680)
+#: probe for the PCI vendor, class and device IDs of display controllers (0x03…) and "other bridges" (0x0680)
 PCI = Probe(
     'for d in /sys/bus/pci/devices/*; do read -r v <"$d/vendor" || continue; read -r c <"$d/class"; '
     'case $c in 0x03*|0x0680*) read -r i <"$d/device"; echo "$v $c $i" ;; esac; done; :',
     shared=True,
 )
-#: whether the first processor has AVX. Reading a hundred processors would take milliseconds.
+#: probe for AVX. It reads only the first CPU, because reading a hundred CPUs would take milliseconds.
 AVX = Probe(
     'avx=; while read -r name _ flags; do case $name" $flags " in flags*" avx "*) avx=yes; break ;; " "*) break ;; '
     'esac; done </proc/cpuinfo; [ "$avx" ]',
     shared=True,
 )
-#: path and version of each Python that can create a venv
+#: probe for the path and version of each Python that can create a venv
 PYTHONS = Probe(
     "IFS=:; set --; for p in python3 python3.7 python3.8 python3.9 python3.10 python3.11 python3.12 python3.13 "
     'python3.14; do for d in $PATH /usr/local/bin /usr/bin; do [ ! -x "$d/$p" ] || [ -d "$d/$p" ] || '
@@ -93,7 +94,7 @@ def pythons(facts: Facts) -> dict[str, str]:
 
 
 def with_python(python: str) -> Facts:
-    """Return facts that contain only the distribution's Python version ``python`` (``3.9``)."""
+    """Return the facts of a host on which only Python ``python`` (``3.9``) of the distribution is known."""
     return Facts({PYTHONS: Answer(0, f"/usr/bin/python{python} {python}\n")})
 
 

@@ -26,9 +26,9 @@ WORK_BYTES = 4_000_000_000
 NOTE = "hostwright: note: "  #: prefix of a step's output line that is a note for the operator
 #: prefix of a step's output line that is Hostwright's own error
 ERROR = "hostwright: error: "
-#: maximum number of running jobs to read of a host (our choice)
+#: maximum number of running jobs to read from a host (our choice)
 MOST_RUNNING = 64
-_RECORD_CAP_BYTES = 64 * 1024  #: maximum number of bytes to read of a ``job.json``. A file with 200 steps has 12 KiB.
+_RECORD_CAP_BYTES = 64 * 1024  #: maximum number of bytes to read from a ``job.json``. A file with 200 steps has 12 KiB.
 _RUNNING_CAP_BYTES = 512 * 1024
 
 

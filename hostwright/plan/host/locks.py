@@ -1,10 +1,10 @@
 """Locks on hosts: their records, probes that read them, scripts that change them, and error texts about them.
 
-A *run's* lock is ``flock`` on ``/run/hostwright/run.lock``, held by ``hostwright.apply.locking.runlock``. It ends when
-the run ends, for any reason. The file ``run.json`` next to it describes the lock's holder.
+A *run's* lock is ``flock`` on ``/run/hostwright/run.lock``, held by ``hostwright.apply.locking.runlock``. The lock ends
+when the run ends, for any reason. The file ``run.json`` next to it describes the lock's holder.
 
-An *operator's* lock is the file ``/var/lib/hostwright/lock.json``, which outlives reboots and expires. Its times come
-from the clocks of controllers, because the clock of a host under repair may be wrong.
+An *operator's* lock is the file ``/var/lib/hostwright/lock.json``, which outlives reboots and expires. The lock's times
+come from the clocks of controllers, because the clock of a host under repair may be wrong.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class OperatorLock:
         return f"locked by {self.owner} since {moment(self.since)} until {moment(self.until)}: {self.reason}"
 
 
-#: lock that stands for a damaged or newer lock file, so that the host counts as locked
+#: lock in place of a lock file that is damaged or from a newer Hostwright, so that the host counts as locked
 UNREADABLE: Final = OperatorLock("", "", "", datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 
 #: probe that prints "there" and the content of the lock file; without access to the folder, only "there"

@@ -29,7 +29,9 @@ STATE_DIGITS = 16  #: number of hex digits to keep of the hash of a desired stat
 
 
 def desired_sha256(role: DesiredRole) -> str:
-    """Return a hash of a role's desired states. It is the same on all machines and in later versions of Hostwright."""
+    """Return a hash of a role's desired states. The hash is the same on all machines and in later versions of
+    Hostwright.
+    """
     return hash_of([identity_of(resource) for resource in role.resources])
 
 
@@ -39,7 +41,7 @@ def state_sha256(resource: Resource) -> str:
 
 
 def renewed(desired: Desired, before: Mapping[str, Any], run: RunStamp) -> dict[str, Any] | None:
-    """Return the new release record for a host that is as ``desired``; ``None`` if its record is up to date.
+    """Return the new release record for a host that is as ``desired``; ``None`` if the host's record is up to date.
 
     Roles that are not in ``desired`` keep their entries if the host's record ``before`` has the same stack.
     """
@@ -100,7 +102,8 @@ def _differs(kept: Mapping[str, Any], name: str, sha256: str) -> bool:
 
 
 def former_name(before: Mapping[str, Any], stack: Stack) -> str:
-    """Return the file name for keeping the record ``before`` when a record of ``stack`` replaces it; empty if not kept.
+    """Return the file name under which the record ``before`` is kept when ``stack`` replaces its stack; empty if not
+    kept.
 
     Only the valid time and hex digits of ``before`` are used, because the host's record is untrusted.
     """

@@ -23,10 +23,10 @@ class Occupancy:
     """Probes and functions that find the users of one kind of accelerator. The functions read only answers to
     ``probes``.
 
-    ``users`` returns the users as texts for messages, such as ``python3 (4711)``. ``ended`` returns the work that a
-    reboot ends, each with the service that restarts it or an empty text. ``known_as`` maps technical names of users and
-    work to names for messages. ``services`` are pairs of a service and a condition: a restart of the service ends the
-    work that the condition's ``users`` returns.
+    ``users`` returns the users as texts for messages, such as ``python3 (4711)``. ``ended`` returns pairs: work that a
+    reboot ends, and the service that restarts this work, or an empty text. ``known_as`` maps technical names of users
+    and work to names for messages. ``services`` are pairs of a service and a condition: a restart of the service ends
+    the work that the condition's ``users`` returns.
     """
 
     probes: tuple[Probe, ...]

@@ -4,9 +4,9 @@ A run writes the record when it finds the host as desired, and rewrites it after
 user on the host may read ``/var/lib/hostwright/release.json``; records of earlier stacks are in ``releases`` next to
 it. A record contains only the digest of its stack, because a host's data must not determine the software to install.
 
-A record's hashes are hashes of identities (``state_identity``, ``stackdata``), which later versions of Hostwright
-compute identically. Records of schema 1 have other hashes. Until the next provisioning, only their stack, versions and
-roles are used. A record with a newer schema is never replaced.
+A record's hashes are hashes of identities (``state_identity``, ``stackdata``). Later versions of Hostwright compute the
+same hashes. Records of schema 1 have other hashes. Until the next provisioning, only their stack, versions and roles
+are used. A record with a newer schema is never replaced.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Runs all probes of a host as one POSIX sh program over one exec channel, and parses its output into facts.
 
 Marks separate the answers. A mark has the exit status of the answer before it and the number of the probe after it. It
-contains a random nonce, so that no file or tool on the host can forge it.
+also contains a random nonce, so that no file or tool on the host can forge marks.
 
-One run of a ``model.Pass`` answers all probes that have a part in it. Probes that it does not answer run right after
-it. Probes marked ``shared`` run in one subshell. If one of them hangs or exits, all unanswered probes of the subshell
-run again, each on its own. Any other probe has its own subshell, which costs a fork. One ``head`` process sends all
-output in large blocks.
+One run of a ``model.Pass`` answers all probes that have a part in it. Probes that the ``Pass`` does not answer run
+right after the ``Pass``. Probes marked ``shared`` run in one subshell. If one of these probes hangs or exits, all
+unanswered probes of the subshell run again, each on its own. Any other probe has its own subshell, which costs a fork.
+One ``head`` process sends all output in large blocks.
 
 The script ``watch.sh`` kills a probe that hangs on the host, and the other probes are still answered. Bytes that are
 not UTF-8, and NUL, become U+FFFD.
@@ -30,11 +30,11 @@ __all__ = ["OBSERVE_TIMEOUT_S", "cap_bytes", "new_nonce", "ordered", "parse", "p
 #: time limit in seconds for all probes of a host together. A healthy host needs under one second.
 OBSERVE_TIMEOUT_S = 180.0
 BOUND_S = 40  #: time limit in seconds for one probe. Probes that may hang end after at most 35 s.
-_SHARE = 4  #: number by which the total time limit is divided to limit one probe (our choice)
+_SHARE = 4  #: divisor of the total time limit, which gives the time limit of one probe (our choice)
 LEAST_S = 2  #: minimum time limit in seconds of a probe after other probes hung (our choice)
 BEAT_S = 10  #: interval in seconds between heartbeats on standard error (our choice)
-_SLACK_BYTES = 64 * 1024  #: maximum number of bytes of extra output, such as by sudo or PAM modules
-_MARK_BYTES = 128  #: maximum number of bytes in the output between two answers
+_SLACK_BYTES = 64 * 1024  #: maximum number of output bytes that belong to no probe, such as from sudo or PAM modules
+_MARK_BYTES = 128  #: maximum number of bytes in the output between the answers to two probes
 _ENDED_STATUS = 137  #: exit status for a program killed by SIGKILL
 _CUT_STATUS = 141  #: exit status for a program ended by SIGPIPE
 
@@ -48,7 +48,7 @@ ended="""
 
 
 def new_nonce() -> str:
-    """Return a random text for marks, which no host's output contains by chance."""
+    """Return a random text for marks. No host's output contains this text by chance."""
     return secrets.token_hex(12)
 
 
@@ -69,7 +69,7 @@ def programs(
 @dataclass(frozen=True, slots=True)
 class _Asking:
     passes: tuple[Asked, ...]
-    #: maximum number of bytes of each answer, and then of each ``Pass``'s output
+    #: maximum sizes in bytes: of each probe's answer, then of each ``Pass``'s output
     caps: tuple[int, ...]
     user: str  #: program to run as the login user, without the code of ``watch.sh``; may be empty
     root: str  #: program to run as root, without the code of ``watch.sh``; may be empty
@@ -170,7 +170,8 @@ def parse(probes: Sequence[Probe], nonce: str, output: bytes, host: str, *, alon
 
 
 def _answers(nonce: str, output: bytes) -> Iterable[tuple[int, int | None, bytes, int]]:
-    """Yield each probe's number, exit status and output, and the seconds after which it was killed (0: not killed).
+    """Yield each probe's number, exit status and output, and the seconds after which the probe was killed (0: not
+    killed).
 
     The exit status is ``None`` if the program ended during the probe.
     """

@@ -75,5 +75,5 @@ def passes_of(probes: tuple[Probe, ...]) -> tuple[Asked, ...]:
 
 
 def ordered(probes: Iterable[Probe]) -> tuple[Probe, ...]:
-    """Return the probes without duplicates, in order of first occurrence, which gives each probe its number."""
+    """Return the probes without duplicates, in order of first occurrence. A probe's number is its position."""
     return tuple(dict.fromkeys(probes))

@@ -1,4 +1,5 @@
-"""The values that audits compare, as defined by roles: the desired value, and where to read the actual one. Pure data.
+"""The values that audits compare, as defined by roles: the desired value, and where to read the actual value. Pure
+data.
 
     def audit_values(v: Chrony, ctx: RoleContext) -> Iterator[AuditValue]:
         yield AuditValue("package", PackageVersion("chrony"), "4.0-8")
@@ -64,7 +65,7 @@ class PackageHold(PackageVersion):
 
 @dataclass(frozen=True, slots=True)
 class PackageOf:
-    """The version of that package in ``names`` (names or shell patterns) which is installed.
+    """The version of the one installed package among ``names`` (names or shell patterns).
 
     With ``named``, the package's name precedes the version.
     """
@@ -195,7 +196,7 @@ class Snippet:
     """A role's shell code that prints values with ``say NAME VALUE``, run once in a subshell.
 
     The code may use the functions of ``hostwright/audit/readings/prelude.sh``, and ``$kernel``, the running kernel's
-    release. ``name`` is the prefix of the names of all its values. With ``root``, the code runs with sudo.
+    release. ``name`` is the prefix of all names that the code prints. With ``root``, the code runs with sudo.
     """
 
     name: str
@@ -243,7 +244,7 @@ say distribution "$value"
 class AuditValue:
     """A value of a role that audits compare.
 
-    ``where`` is where to read the host's value, and ``want`` is the stack's value. If ``want`` is ``None``, hosts with
+    ``where`` is the place of the host's value, and ``want`` is the stack's value. If ``want`` is ``None``, hosts with
     the same text at ``among`` are compared with each other. With ``given``, a pair of place and text, the value applies
     only to hosts with this text at that place. The first audit value of a name that applies is used. ``derive``
     converts the text that was read to the value to compare, or to ``None`` if that is impossible.

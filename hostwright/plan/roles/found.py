@@ -1,8 +1,9 @@
 """Types for a role's module ``found``, which describes the role's software on a host in the format of a stack file.
 Pure data.
 
-The module defines ``FOUND``, a ``Finder``. It has shell code that lists files and packages, names of Python packages,
-and functions that make values and entries of a stack file. One probe runs the shell code of all roles on every host.
+The module defines ``FOUND``, a ``Finder``. A ``Finder`` has shell code that lists files and packages, names of Python
+packages, and functions that make values and entries of a stack file. One probe runs the shell code of all roles on
+every host.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from hostwright.stack.versions import series
 #: iterator over pairs of a name or path, and a value
 FoundValues = Iterator[tuple[str, str]]
 
-EXACT, SAME_SERIES, OTHER = 0, 1, 2  #: distances between a host's version of a package and the stack's version
+EXACT, SAME_SERIES, OTHER = 0, 1, 2  #: results of ``distance``: equal versions, equal minor versions, other versions
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,8 @@ VARIABLE = "hostwright_roles"
 
 
 def host_roles(host: Host, stack: Stack, known: Sequence[Role]) -> tuple[Role, ...]:
-    """Return the roles of ``host``, each after the roles that must precede it, otherwise in the order of its list.
+    """Return the roles of ``host``, each after the roles that must precede it, otherwise in the order of the host's
+    list.
 
     Raises ``InputErrors`` with all errors in the host's list of roles, each with file and line.
     """
@@ -43,7 +44,7 @@ def named_roles(host: Host, stack: Stack) -> tuple[str, ...]:
 def usable(roles: Iterable[Role], stack: Stack) -> tuple[Role, ...]:
     """Return those of ``roles`` that a host can have with the sections in ``stack``.
 
-    The stack must have the section of the role and the sections of all roles that it needs.
+    The stack must have the section of the role and the sections of all roles that the role needs.
     """
     left = tuple(role for role in roles if role.section is None or role.name in stack.sections)
     met = tuple(role for role in left if all(providers(need, left) for need in role.needs))
@@ -51,7 +52,7 @@ def usable(roles: Iterable[Role], stack: Stack) -> tuple[Role, ...]:
 
 
 def enabled_is_gone(host: Host, known: Sequence[Role]) -> Iterator[InputError]:
-    """Yield an error for each obsolete variable that enabled a role; use ``hostwright_roles`` instead."""
+    """Yield an error for each obsolete variable that enabled a role. ``hostwright_roles`` replaces these variables."""
     for role in known:
         written = role.name in host.vars or f"{role.name}_enabled" in host.vars
         if written and "enabled" not in names_at(role.variables, ()):

@@ -14,7 +14,7 @@ LETTERS = 3  #: number of letters of a layer's name that is shortened
 def in_sequence(before: Mapping[str, Iterable[str]], named: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the keys of ``before``, each after the keys in its value, otherwise in the order of ``named``.
 
-    Keys that are not in ``named`` come as early as possible. Raises ``graphlib.CycleError`` if no order exists.
+    Keys that are not in ``named`` are placed as early as possible. Raises ``graphlib.CycleError`` if no order exists.
     """
     place = {name: number for number, name in enumerate(named)}
     sorter = TopologicalSorter({name: sorted(before[name]) for name in sorted(before)})
@@ -33,7 +33,7 @@ def in_sequence(before: Mapping[str, Iterable[str]], named: Sequence[str] = ()) 
 def one_order(orders: Iterable[Sequence[str]]) -> tuple[str, ...]:
     """Return the layers of several ``orders`` in one order that agrees with all of them.
 
-    If none exists, return the layers in order of first occurrence.
+    If no such order exists, return the layers in order of first occurrence.
     """
     given = [tuple(dict.fromkeys(order)) for order in orders]
     met = tuple(dict.fromkeys(chain.from_iterable(given)))

@@ -1,7 +1,7 @@
 """Roles: functions that yield resources from typed variables and the stack.
 
 A role is a folder in ``roles/`` whose ``__init__.py`` has one ``@role`` function; modules with fixed names in the
-folder have further information (``Role.part``). Roles need no registration: ``discover`` finds all roles in a Python
+folder contain further information (``Role.part``). Roles need no registration: ``discover`` finds all roles in a Python
 package, and orders them by their ``needs``. The standard roles are one package, a site's roles another.
 """
 
@@ -114,7 +114,7 @@ class Role:
     A host with the role must also have the roles in ``needs``. Roles in ``after`` precede this role if the host has
     them. A role that ``provides`` another role satisfies ``needs`` and ``after`` in place of that role. The role's code
     imports only from roles in ``needs`` and ``uses``. If the role ``extends`` another role, the rules, failures and
-    audit values of both apply, and missing modules come from the other role's folder.
+    audit values of both roles apply, and missing modules come from the other role's folder.
     """
 
     name: str
@@ -129,7 +129,7 @@ class Role:
     provides: tuple[str, ...] = ()
 
     def resources(self, variables: Any, ctx: RoleContext) -> tuple[Resource, ...]:
-        """Return the desired states of this role on a host. Raises ``InputError`` if its function yields other
+        """Return the desired states of this role on a host. Raises ``InputError`` if the role's function yields other
         objects.
         """
         try:
@@ -154,7 +154,8 @@ class Role:
         return own or (self.extends is not None and self.extends.standard)
 
     def part(self, name: Part) -> ModuleType | None:
-        """Import the module ``name`` from the role's folder, or from the extended role's; ``None`` if it is missing.
+        """Import the module ``name`` from the role's folder, or from the extended role's folder; ``None`` if the module
+        is missing.
 
         Raises ``InputError`` if a site's module cannot be imported.
         """
@@ -166,7 +167,7 @@ class Role:
         return own or (self.extends.part_name(name) if self.extends else "")
 
     def parts(self, name: Part) -> tuple[ModuleType, ...]:
-        """Import the modules ``name`` from the role's folder and from the extended role's.
+        """Import the modules ``name`` from the role's folder and from the extended role's folder.
 
         Raises ``InputError`` if a site's module cannot be imported.
         """
@@ -176,7 +177,7 @@ class Role:
     def audit_values(self, variables: Any, ctx: RoleContext) -> tuple[AuditValue, ...]:
         """Return the values of this role that audits compare.
 
-        They replace values with the same name of an extended role.
+        For each name, the role's own values replace the extended role's values.
         """
         own = _part(_import(self.function.__module__), "audit")
         extends = self.extends if self.extends and isinstance(variables, self.extends.variables) else None
@@ -241,9 +242,9 @@ def role(
     """Return a decorator that makes a role of a function ``(variables, ctx) -> Iterator[Resource]``.
 
     ``needs`` are roles that a host must also have; ``after`` are roles that precede this role if the host has them
-    (``EVERY``: all roles). Both are by default those of the role that this role ``extends``. ``uses`` are other roles
-    with sections or tables that the code imports. ``short`` is a column heading of two to four letters, by default made
-    from the role's name. ``provides`` are roles that this role can replace.
+    (``EVERY``: all roles). By default, both are copied from the role that this role ``extends``. ``uses`` are other
+    roles with sections or tables that the code imports. ``short`` is a column heading of two to four letters, by
+    default made from the role's name. ``provides`` are roles that this role can replace.
 
     The role's name is the function's name. The type of its variables is the annotation of the first parameter: a frozen
     dataclass with defaults for all fields. Raises ``TypeError`` for another annotation.
@@ -329,7 +330,9 @@ def _import(name: str) -> ModuleType:
 
 
 def place_of(error: BaseException, folder: str) -> str:
-    """Return file and line of ``error`` in ``folder`` (a folder or file), else ``folder``."""
+    """Return the file and line in ``folder`` (a folder or file) at which ``error`` was raised; ``folder`` if
+    unknown.
+    """
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(folder)]

@@ -46,8 +46,8 @@ class Site:
 
     @classmethod
     def find(cls) -> Site:
-        """Return the site in the environment variable ``HOSTWRIGHT_SITE``, else the nearest at or above the working
-        directory.
+        """Return the site in the environment variable ``HOSTWRIGHT_SITE``, else the nearest site at or above the
+        working directory.
 
         Raises ``InputError`` if no site exists, and ``NotTrusted`` if another user can write to the site.
         """
@@ -64,8 +64,8 @@ class Site:
     def of(cls, inventory: Path) -> Site:
         """Return the site for an inventory that was named explicitly.
 
-        It is the site of ``find``, else the nearest site above ``inventory``, else the directory of ``inventory``.
-        Raises ``NotTrusted`` if another user can write to the site.
+        The result is the site of ``find``, else the nearest site above ``inventory``, else the directory of
+        ``inventory``. Raises ``NotTrusted`` if another user can write to the site.
         """
         place = expanded(inventory).absolute()
         return _named() or _nearest(working_directory()) or _nearest(place) or _around(place.parent)
@@ -92,7 +92,7 @@ class Site:
 
     @property
     def role_packages(self) -> tuple[str, ...]:
-        """The Python packages with roles: the standard roles, then the site's, which take precedence."""
+        """The Python packages with roles: the standard roles, then the site's roles. The latter take precedence."""
         folder = self.root / "roles"
         if not folder.is_dir() or folder.resolve() == (STANDARD / "roles").resolve():
             return (STANDARD_ROLES,)
@@ -133,7 +133,7 @@ def _check_trust(root: Path) -> None:
 
 
 def _around(folder: Path) -> Site:
-    """Return ``folder`` as a site; if other users can write to it, the package's directory.
+    """Return ``folder`` as a site. If other users can write to ``folder``, return the package's directory instead.
 
     Raises ``NotTrusted`` if other users can write to ``roles``, ``templates`` or ``tests/layers`` in ``folder``.
     """

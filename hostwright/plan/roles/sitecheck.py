@@ -171,7 +171,9 @@ def _check_hosts(roster: Roster, hosts: Iterable[Host], found: Mistakes) -> None
 
 
 def _check_variables(roster: Roster, host: Host, found: Mistakes) -> None:
-    """Check a host's variables for all roles: if its stack is invalid, its own roles are unknown."""
+    """Check a host's variables for all known roles: if the host's stack is invalid, the host's own roles are
+    unknown.
+    """
     for role in roster.roles:
         with found:
             bind(role.variables, role.name, host)

@@ -19,7 +19,7 @@ class Software:
     the stack. ``artifact`` is the stack's file from which the software was installed; if another file was used,
     ``sha256`` has the possible hashes of that file. ``brought`` is whether the stack supplied the file or repository.
     ``supplier`` is set if neither the section's vendor nor the distribution supplies the software. ``parts`` is
-    software that was installed together with it.
+    software that was installed together with this software.
     """
 
     kind: SoftwareKind

@@ -26,7 +26,7 @@ def desire(
     memory: Memory | None = None,
     packages: PackageMirror | None = None,
 ) -> Desired:
-    """Return the desired state of ``host``. ``roles`` are its roles with their variables, in order.
+    """Return the desired state of ``host``. ``roles`` are the host's roles with their variables, in order.
 
     With ``packages``, states install the distribution's packages from this mirror. ``memory`` is the run's cache.
     """

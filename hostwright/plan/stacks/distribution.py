@@ -1,8 +1,8 @@
 """Finds the distribution packages that a host gets from the mirror, the package files on the controller. Pure
 functions.
 
-Every state that installs distribution packages lists them (``Resource.packages_for``), also if it is a field of another
-state. If one of a host's roles has ``packages_from: mirror``, all its roles use the mirror.
+Every state that installs distribution packages lists these packages (``Resource.packages_for``), also a state that is a
+field of another state. If one of a host's roles has ``packages_from: mirror``, all its roles use the mirror.
 """
 
 from __future__ import annotations

@@ -49,8 +49,8 @@ _HEADERS = "linux-headers-"
 class PackageSearch:
     """Settings of a search for packages.
 
-    ``systems`` are facts of imaginary hosts, which replace those of the real hosts. With ``renew``, pinned versions are
-    replaced by current ones.
+    ``systems`` are facts of imaginary hosts that replace the facts of the real hosts. With ``renew``, current versions
+    replace pinned versions.
     """
 
     systems: tuple[Facts, ...] = ()

@@ -1,4 +1,4 @@
-"""Compares hosts with the same model of device (peers), and finds outliers. Pure.
+"""Compares hosts with the same model of device (peers), and finds outliers. Pure functions.
 
 The center of the peers is their median. Their spread is the median absolute deviation (MAD) from the median, times
 1.4826; in a normal distribution, this is the standard deviation. Median and MAD hardly change if a few hosts are slow
@@ -39,7 +39,7 @@ class Outlier:
     host: str
     value: float
     median: float  #: median of the figures of all peers and this host
-    sigma: float  #: standard deviation of the logarithms of the peers' figures
+    sigma: float  #: robust standard deviation of the logarithms of the peers' figures
     peers: int
 
     @property
@@ -99,9 +99,9 @@ _Groups = Mapping[_Key, Mapping[str, Measurement]]
 def against_peers(hosts: Iterable[HostProof], again: Sequence[Collection[HostProof]] = ()) -> tuple[HostProof, ...]:
     """Add a finding to the results of each host that is an outlier among its peers, the hosts with the same model.
 
-    Several cards in a host are compared by rank: the worst card of each host with the worst cards of its peers, and so
-    on. ``again`` are the results of repeated measurements. A host that was as good as its peers in a repetition gets a
-    note instead of the finding.
+    Several cards in a host are compared by rank: the worst card of each host with the worst card of each peer, the
+    second worst with the second worst, and so on. ``again`` are the results of repeated measurements. A host that was
+    as good as its peers in a repetition gets a note instead of the finding.
     """
     hosts = tuple(hosts)
     later = [_groups(_passed(host) for host in some) for some in again]

@@ -21,7 +21,7 @@ def document(fleet: FleetProof) -> dict[str, Any]:
 
 
 def render_json(fleet: FleetProof) -> str:
-    """Return the results as one line of JSON in ASCII, which cannot affect a terminal."""
+    """Return the results as one line of JSON in ASCII, so that the text cannot affect a terminal."""
     return json.dumps(document(fleet), ensure_ascii=True, allow_nan=False)
 
 

@@ -43,7 +43,7 @@ HOSTS = {
 class ProofRow:
     """One row of the page's table: a host, or several hosts with equal outcomes and details.
 
-    ``host`` is one of them.
+    ``host`` is one of these hosts.
     """
 
     number: int
@@ -53,7 +53,7 @@ class ProofRow:
 
     @property
     def details(self) -> bool:
-        """Whether the page shows more about the row's hosts than the outcomes of their proofs."""
+        """Whether the page shows details of the row's hosts in addition to the outcomes of their proofs."""
         host = self.host
         spoken = (host.sentence, host.stand_ins, host.notes)
         return any(spoken) or any(result.sentence or result.findings for result in host.results)

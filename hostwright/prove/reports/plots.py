@@ -1,5 +1,5 @@
 """Plots of measured figures. In a plot over hosts, each device is a dot; in a plot over time, each device is a line.
-Pure.
+Pure functions.
 
 All lengths are units of a plot's view box (``WIDTH`` × ``HEIGHT``); on a phone, a unit is about a CSS pixel.
 """
@@ -74,7 +74,7 @@ class Plot:
 class Scale:
     """A scale that maps values from 0 to ``top`` to positions from ``start`` to ``end``.
 
-    It includes zero, so that a loss of 3 % does not look like half.
+    The scale includes zero, so that a loss of 3 % does not look like a loss of half.
     """
 
     top: float

@@ -147,7 +147,7 @@ def _findings(result: ProofResult) -> Iterator[Text]:
 
 
 def beside(finding: ProofFinding) -> str:
-    """Return the device, measured value and expected value of a finding that its sentence does not contain."""
+    """Return those of device, measured value and expected value that the finding's sentence does not contain."""
     parts = [] if finding.device.startswith(CPU) else [f"on {finding.device}"]
     parts += [f"measured {finding.measured}", f"expected {finding.expected}"]
     return ", ".join(each for each in parts if each.partition(" ")[2] not in finding.sentence)

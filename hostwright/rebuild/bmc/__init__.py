@@ -45,7 +45,9 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import ``name`` at its first use. sushy is imported only then, as most commands only read a BMC's settings."""
+    """Import ``name`` at its first use. sushy is imported only then, because most commands only read a BMC's
+    settings.
+    """
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)

@@ -29,7 +29,7 @@ _NO_OVERRIDE = (sushy.BootSource.NONE, sushy.BootSource.HDD, None)
 
 
 class Power(StrEnum):
-    """Power state of a host that its BMC reports."""
+    """Power state of a host, as its BMC reports it."""
 
     ON = "on"
     OFF = "off"
@@ -83,7 +83,7 @@ class Controller:
         return self.bmc.console
 
     def power(self) -> Power:
-        """Power state that the BMC reports, which may be wrong."""
+        """Power state that the BMC reports. The report may be wrong."""
         with self._asking("report its power state"):
             return self._look()
 
@@ -113,7 +113,7 @@ class Controller:
         self._await(Power.OFF, "power off")
 
     def cycle(self) -> None:
-        """Restart the host without a shutdown of its operating system; a host that is off is powered on."""
+        """Restart the host without a shutdown of its operating system. Power on the host if it is off."""
         if self.power() in (Power.OFF, Power.TURNING_OFF):
             return self.turn_on()
         try:
@@ -144,7 +144,7 @@ class Controller:
         try:
             self._override("the image", sushy.BootSource.CD, sushy.BootSource.USB_CD)
         except BmcError:
-            with suppress(BmcError):  # Without this step, a later boot from the image would wipe the disk.
+            with suppress(BmcError):  # Without the ejection, a later boot from the image would wipe the disk.
                 self._eject(drive)
             raise
 
@@ -216,7 +216,9 @@ class Controller:
             ) from None
 
     def _await_state(self, reached: Callable[[], bool], otherwise: str) -> None:
-        """After ``Bmc.timeout_s``, raise the last error of ``reached``, or ``BmcStuck`` with the text ``otherwise``."""
+        """Wait until ``reached`` is true. After ``Bmc.timeout_s``, raise the last error of ``reached``, or ``BmcStuck``
+        with the text ``otherwise``.
+        """
         deadline_s = self._clock.now_s() + self.bmc.timeout_s
         error: BmcError | None
         while True:

@@ -18,7 +18,7 @@ class BmcError(HostError):
 class BmcUnreachable(BmcError):
     """The BMC cannot be reached: an error of name, connection, certificate or time limit.
 
-    ``passing`` is true if the connection was lost, so that a retry may succeed.
+    ``passing`` is true for a lost connection, because a retry may then succeed.
     """
 
     def __init__(self, host: str, message: str, *, passing: bool = False):

@@ -1,4 +1,4 @@
-"""HTTP client for one BMC, which logs in and limits the server, the duration and the answer size of requests.
+"""HTTP client for one BMC: login, and requests to this server only, with limits on duration and answer size.
 
 sushy's own ``requests.Session`` would retry a failed login, repeat orders, send the token to other servers, and read
 answers without limits.
@@ -55,7 +55,7 @@ class BmcLink:
         self._basic = False
         self._verify = authorities(bmc)
         self._http = requests.Session()
-        self._http.trust_env = False  # The environment's proxies, ~/.netrc and CA bundles must not apply to a BMC.
+        self._http.trust_env = False  # The environment's proxies and CA bundles, and ~/.netrc, must not apply to a BMC.
         # According to sushy, some BMCs fail on persistent connections.
         self._http.headers["Connection"] = "close"
 
@@ -120,7 +120,7 @@ class BmcLink:
         return answer
 
     def close(self) -> None:
-        """End the session on the BMC, because BMCs allow only few sessions. Never raises an error."""
+        """End the Redfish session, because a BMC allows only few sessions. Never raises an error."""
         self.deadline_s = self._clock.now_s() + LOGOUT_S
         try:
             if self._token and self._session_path:
@@ -142,7 +142,7 @@ class BmcLink:
         return path if isinstance(path, str) else ""
 
     def _patiently(self, method: str, link: str, body: Any, headers: Mapping[str, str]) -> requests.Response:
-        """Repeat a GET until ``deadline_s`` if the BMC is busy or the connection was lost."""
+        """Repeat a GET request until ``deadline_s`` if the BMC is busy or the connection was lost."""
         for left in reversed(range(TRIES)):
             again = left > 0 and method == "GET" and self._left_s() > PAUSE_S
             try:

@@ -32,7 +32,7 @@ def password_of(bmc: Bmc, timeout_s: float = TIMEOUT_S) -> Secret:
 def open_bmc(bmc: Bmc, clock: Clock | None = None) -> Controller:
     """Log in to a BMC and find the host's Redfish system. Leaving the result's context logs out.
 
-    Raises ``BmcError`` if the login fails, or if no single system is the host.
+    Raises ``BmcError`` if the login fails, or if the BMC does not have exactly one system that can be the host.
     """
     quiet()
     clock = clock or Clock()
@@ -51,8 +51,8 @@ def open_bmc(bmc: Bmc, clock: Clock | None = None) -> Controller:
 
 
 class Opener:
-    """Opens sessions with one BMC. After a refused login, each call raises that error again, because BMCs lock
-    accounts.
+    """Opens sessions with one BMC. After a refused login, each call raises the same error without a new login, because
+    BMCs lock accounts.
     """
 
     def __init__(self, bmc: Bmc):

@@ -35,7 +35,7 @@ class Bmc:
     """Settings of one host's BMC. ``timeout_s`` limits each order, including the wait for its effect."""
 
     host: str
-    url: str  #: ``https://NAME[:PORT]``, or ``http://`` if the inventory allows connections without TLS
+    url: str  #: URL of the BMC: ``https://NAME[:PORT]``, or ``http://`` if the inventory allows connections without TLS
     user: str
     password: Secret | None = None
     password_command: str = ""

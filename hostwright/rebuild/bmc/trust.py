@@ -1,4 +1,4 @@
-"""Checks that a link leads to the BMC, and settings for the check of the BMC's certificate."""
+"""Checks that a link leads to the BMC, and that the BMC has a trusted certificate."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Pinned(HTTPAdapter):
 def path_on(url: str, link: object, *, any_name: bool = False) -> str:
     """Return path and query of ``link`` if it leads to the BMC at ``url``; else empty.
 
-    ``any_name`` accepts any server name in the link, because many BMCs do not know their own name.
+    ``any_name`` accepts any server name in the link, because many BMCs have another name in their settings.
     """
     if not isinstance(link, str) or len(link) > LONGEST_LINK:
         return ""

@@ -12,10 +12,10 @@ _CLOCK = Clock()
 
 
 class Phases:
-    """Measures the phases of one rebuild, which begins when this object is created.
+    """Measures the phases of one rebuild, which starts when this object is created.
 
-    Use it in one thread; phases cannot be nested. ``on_begin`` is called with the name of each phase that begins,
-    ``on_end`` with name and seconds, also after an error.
+    Use it in one thread; phases cannot be nested. ``on_begin`` is called at the start of each phase with its name,
+    ``on_end`` at its end with name and seconds, also after an error.
     """
 
     def __init__(
@@ -81,6 +81,6 @@ class Phases:
 
     @property
     def total_s(self) -> float:
-        """Seconds since the rebuild began, without the time for which the clock was stopped."""
+        """Seconds since the start of the rebuild, without the time for which the clock was stopped."""
         now_s = self._clock.now_s() if self._resting_since_s is None else self._resting_since_s
         return now_s - self._begun_s

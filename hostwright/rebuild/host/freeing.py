@@ -42,8 +42,8 @@ def free(tools: Tools, phases: Phases, effect: str, *, boots: bool) -> None:
     """Drain the host with the site's command, if needed and possible, and wait until the host is idle.
 
     ``effect`` describes the caller's next action, such as "cuts its power". ``boots`` is whether the installed system
-    then starts again. Raises ``Locked``, ``Refused`` (users or jobs forbid the action) or ``HostError`` before any work
-    was disturbed.
+    starts again after this action. Raises ``Locked``, ``Refused`` (users or jobs forbid the action) or ``HostError``
+    before any work was disturbed.
     """
     facts, request, name = probe_again(tools, phases), tools.run.request, tools.target.name
     left = usage.jobs_left(facts)
@@ -75,7 +75,7 @@ def drain(tools: Tools, phases: Phases, reason: str, *, wait: Callable[[], tuple
 
 
 def keep_away(tools: Tools, phases: Phases, reason: str) -> None:
-    """Drain the host, unless it is already drained. Raises ``HostError`` if the drain command fails."""
+    """Drain the host if it is not yet drained. Raises ``HostError`` if the drain command fails."""
     with tools.connect() as shell:
         facts = ask(shell, (hostdrained.DRAINED,), timeout_s=usage.PROBE_TIMEOUT_S)
     if hostdrained.drained(facts) is None:

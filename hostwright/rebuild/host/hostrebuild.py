@@ -55,8 +55,8 @@ class HostRebuild:
         self._began = datetime.now(UTC)
         self._phases = Phases(on_end=lambda name, took_s: self._emit(events.Phase(self.name, name, took_s)))
         self._probed: ProbedHost | None = None
-        self._went_down = False  #: whether the host did not come back from the last reboot
-        self._half_done = False  #: whether the host has not answered since a power switch or reinstallation began
+        self._went_down = False  #: whether the host did not answer after the last reboot
+        self._half_done = False  #: whether the host has not answered since a power switch or reinstallation started
 
     @property
     def name(self) -> str:
@@ -99,9 +99,9 @@ class HostRebuild:
         return self._record(outcome, sentence)
 
     def _run(self, first: Decision) -> tuple[Outcome, str]:
-        """Carry out the repair in ``first``, then further ones until one succeeds.
+        """Carry out the repair in ``first``, then further repairs until one succeeds.
 
-        Raises ``HostError`` if no repair succeeds, or if the next one is refused.
+        Raises ``HostError`` if no repair succeeds, or if the next repair is refused.
         """
         if self._phases.go_on() > FRESH_S:
             first = self._as_it_is_now(first)
@@ -123,7 +123,7 @@ class HostRebuild:
         )
 
     def _as_it_is_now(self, shown: Decision) -> Decision:
-        """Diagnose the host again; return the method ``nothing`` if no repair is needed any more.
+        """Diagnose the host again; return a decision for the repair ``nothing`` if no repair is needed any more.
 
         Raises ``Refused`` if the host now needs another repair than ``shown``, the decision that the operator saw.
         """
@@ -254,7 +254,6 @@ class HostRebuild:
         self._half_done = False
 
     def _begin(self) -> None:
-        """Record that a power switch or reinstallation begins. If the host does not answer again, it is locked."""
         self._half_done = True
 
     def _trust(self) -> None:
@@ -266,7 +265,7 @@ class HostRebuild:
     def _back_to_work(self, *, changed: bool) -> None:
         """Run the site's command that returns the host to service, if the host is drained or ``changed``.
 
-        A scheduler may have marked a changed host as down.
+        Reason: a scheduler may have marked a changed host as down.
         """
         hooks = self._tools.hooks
         facts = self._probed.facts if self._probed else None

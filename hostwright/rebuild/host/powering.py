@@ -12,7 +12,7 @@ from hostwright.rebuild.rebuild import Way
 
 
 class OrderFailed(HostError):
-    """A BMC failed to carry out an order. No other repair may follow, because the host's state is unknown."""
+    """A BMC failed to carry out an order. The host's state is then unknown, so no other repair may follow."""
 
 
 def switch(tools: Tools, phases: Phases, way: Way, *, by_bmc: bool, boot_id: str) -> None:

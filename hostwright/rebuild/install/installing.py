@@ -1,7 +1,7 @@
 """Installation of a new operating system on one host: with a seed over its BMC, or by the site's command.
 
-A seed is the installer's settings and the new host key. This machine generates the key, so that it is known before the
-host first answers. The new key replaces the old one in known_hosts once the host presents it.
+A seed is the installer's settings and the new host key. This machine generates the key and therefore has it before the
+host first answers. The new key replaces the old key in known_hosts when the host first presents the new key.
 """
 
 from __future__ import annotations
@@ -114,7 +114,8 @@ class Installer:
     ) -> float:
         """Boot the installer, wait until it has fetched ``seed``, and return the clock time of power-on.
 
-        If it does not fetch the seed, the BMC is set to boot from the disk again, so that no later boot wipes the disk.
+        If the installer does not fetch the seed, the BMC is set to boot from the disk again, so that no later boot
+        wipes the disk.
         """
         ordered = False
         try:
@@ -201,8 +202,8 @@ class Installer:
         """Wait until the host presents its new host key, and record the key in known_hosts.
 
         ``wanted`` are the keys that were delivered to the host; with ``None``, the console must confirm the new key.
-        ``timeout_s`` counts from the clock time ``began_s``, by default from the call. ``before`` is the key from
-        before the installation, and does not end the wait.
+        ``timeout_s`` counts from the clock time ``began_s``, by default from the call. ``before`` is the old key: the
+        wait continues while the host presents it.
         """
         name, options = self.target.name, self.target.options
         old = {entry.blob for entry in known(self.target.host, options)}
@@ -228,7 +229,7 @@ class Installer:
         self.run.emit(Note(name, f"the new host key {keys[0]} is recorded in {', '.join(map(str, replaced.files))}"))
 
     def _from_console(self, shown: HostKey) -> tuple[list[HostKey], str]:
-        """Return the host keys that the console's command prints, and a text about them for messages.
+        """Return the host keys that the console's command prints, and a text about these keys for messages.
 
         If the command fails, no keys are returned. Raises ``HostError`` if no command is configured.
         """
@@ -259,7 +260,7 @@ class Installer:
         )  # fmt: skip
 
     def _rotate(self, shell: RootShell, seeded: HostKey) -> None:
-        """Replace the host key ``seeded``, which others may have read in the seed on the network.
+        """Replace the host key ``seeded``, because others may have read this key in the seed on the network.
 
         If that fails, only emit a note.
         """

@@ -1,4 +1,4 @@
-"""Records of hosts that still use the host key from their installer's files (seed), which others may have read.
+"""Records of hosts that still use the host key from their seed (the installer's files). Others may have read this key.
 
 After an interrupted installation, the host's next rebuild replaces this key.
 """

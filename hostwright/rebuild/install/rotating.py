@@ -1,6 +1,6 @@
-"""Replacement of a host key from an installer's files (seed), which others may have read on the network.
+"""Replacement of a host key from a seed (the installer's files). Others may have read this key on the network.
 
-During the replacement, known_hosts has both keys, so that another run can complete it after an interruption.
+During the replacement, known_hosts has both keys, so that another run can complete an interrupted replacement.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ POLL_S = 1.0
 def rotate(
     shell: RootShell, target: Target, options: Options, seeded: HostKey, clock: Clock, *, key: str = KEY, pid: str = PID
 ) -> HostKey:
-    """Generate a new host key on the host ``target``, record it in place of ``seeded``, and return it.
+    """Generate a new host key on the host ``target``, record this key in place of ``seeded``, and return it.
 
     ``seeded`` is the key from the host's seed. Raises ``HostError`` if the host cannot generate or use a new key;
     ``seeded`` then remains recorded.

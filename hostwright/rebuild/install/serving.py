@@ -27,7 +27,7 @@ PLAIN = (
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The ``url`` of one host's seed; empty if the site's command needs no seed.
+    """The URL of one host's seed, and its server. ``url`` is empty if the site's command needs no seed.
 
     With an ``authority`` for certificates, the seed is served over HTTPS.
     """
@@ -52,7 +52,7 @@ class Place:
         return self.server.withdraw(self.host) if self.server is not None else frozenset()
 
     def on_the_wire(self, seed: Seed) -> str:
-        """Text for the operator: who can read or change ``seed`` in transit, and how to prevent that."""
+        """Text for the operator about the protection of ``seed`` in transit, and about a setting that improves it."""
         if self.authority:
             part = self.authority.part
             return (
@@ -63,7 +63,7 @@ class Place:
         return PLAIN
 
     def came(self) -> str:
-        """Text for an error about clients that requested the seed in vain; empty without such clients."""
+        """Part of an error text: the clients that could not fetch the seed; empty without such clients."""
         if self.server is None:
             return ""
         if others := ", ".join(sorted(self.server.refused(self.host))):
@@ -89,7 +89,7 @@ class SeedServers:
 
     @contextmanager
     def place(self, host: str, settings: Install | Reinstall) -> Iterator[Place]:
-        """Reserve a URL for the seed of ``host``, which is served during the context only."""
+        """Reserve a URL for the seed of ``host``. The seed is served during the context only."""
         if not settings.serve:
             yield Place(host)
             return

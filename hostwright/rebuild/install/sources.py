@@ -1,7 +1,7 @@
-"""Confirmation by another source that the host key which a host presents is genuine.
+"""Confirmation from another source that a host presents its genuine host key.
 
 The sources in order are a fingerprint from the operator, the host's console, and a question to the operator. The first
-available source decides; if it refuses the key, the later sources are not queried.
+available source decides. If this source refuses the key, the later sources are not queried.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ YES = "yes"  #: answer that the operator must type in full to trust a host key
 _ALIKE = "hostwright_host_key"  #: prefix of variable names that are probably misspellings of ``hostwright_host_keys``
 #: pattern for a key's fingerprint in the format of ``ssh-keygen -l``
 _FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
-#: pattern for Ansible templates in a value, which Hostwright does not evaluate
+#: pattern for Ansible templates in a value; Hostwright does not evaluate these templates
 _TEMPLATE = re.compile(r"\{\{\s*(inventory_hostname|ansible_)\w*.*?\}\}")
 
 GIVEN = "the fingerprint that was given"
@@ -44,7 +44,8 @@ class Confirmed:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Sources that confirm a host key: a fingerprint, a command that prints the console's keys, and a question.
+    """Sources that confirm a host key: a fingerprint, a command that prints the console's keys, and a question to the
+    operator.
 
     An empty source or ``None`` is not available.
     """
@@ -66,7 +67,7 @@ def read_fingerprint(text: str) -> str:
 
 
 def read_console_command(host: Host) -> str:
-    """Command in the inventory that prints the public keys of ``host`` from its console, or empty.
+    """Command in the inventory that prints the public keys of ``host``, read from the console; may be empty.
 
     Raises ``InputError`` with all invalid variables.
     """
@@ -116,7 +117,7 @@ def confirm(host: Host, offered: HostKey, before: Sequence[KnownHost], sources: 
 
 
 def console_keys(host: Host, command: str) -> tuple[HostKey, ...]:
-    """Run ``command``, which queries the console of ``host``, on this machine; return the printed public keys.
+    """Run ``command`` on this machine to query the console of ``host``; return the printed public keys.
 
     Raises ``Refused`` if the command fails, or if its output is not a list of keys.
     """

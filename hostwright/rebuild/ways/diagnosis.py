@@ -20,7 +20,7 @@ from hostwright.transport.identity.hostkeys import HostKeyMismatch
 #: Result of a connection to a host. silent: no answer · refused login: also for an unknown host key or name · no root:
 #: sudo failed · unreadable: invalid answer · no way: an error of this machine, its name service or a jump host
 Reach = Literal["answers", "key changed", "silent", "refused login", "no root", "unreadable", "no way"]
-#: power state of a host that the BMC reports; ``unknown`` without a report
+#: power state of a host, as its BMC reports it; ``unknown`` without a report
 Power = Literal["on", "off", "turning on", "turning off", "unknown"]
 #: method to reinstall a host: through the BMC, by the site's command, or none
 Reinstall = Literal["redfish", "command", ""]
@@ -35,10 +35,11 @@ _OUR_NETWORK = (errno.ENETUNREACH, errno.ENETDOWN)  #: error numbers for a missi
 class Diagnosis:
     """State of a host, as input for the choice of the method to rebuild it.
 
-    ``sentence`` is the error of the host's probes, ``power_sentence`` that of its BMC. ``power`` is ``None`` without a
-    BMC. ``audit`` and ``plan`` are ``None`` if the host could not be probed. ``history`` has the host's rebuilds within
-    ``LATELY``, ``tried`` the methods of the current rebuild. ``treatments`` maps the names of known failures to
-    treatments. ``running`` are the users at work on the host, ``disturbed`` the users whom ``plan`` would disturb.
+    ``sentence`` is the error of the host's probes, ``power_sentence`` the error of its BMC. ``power`` is ``None``
+    without a BMC. ``audit`` and ``plan`` are ``None`` if the host could not be probed. ``history`` has the host's
+    rebuilds within ``LATELY``, ``tried`` the methods of the current rebuild. ``treatments`` maps the names of known
+    failures to treatments. ``running`` are the users at work on the host, ``disturbed`` the users whom ``plan`` would
+    disturb.
     """
 
     host: str
@@ -107,7 +108,7 @@ class Diagnosis:
 
     @property
     def refusals(self) -> tuple[str, ...]:
-        """Reasons why the host cannot get its stack, except lack of disk space, which can be freed."""
+        """Reasons why the host cannot get its stack, except lack of disk space, because space can be freed."""
         return tuple(refusal.sentence for refusal in self._refused if refusal.rule != room.RULE)
 
     @property
@@ -123,8 +124,8 @@ class Diagnosis:
 def reach_of(error: HostwrightError | None) -> Reach:
     """Convert ``error``, raised while connecting to a host or probing it, to the ``Reach`` of the host.
 
-    ``None`` means success. An error of this machine or of a jump host is ``no way``, which must not lead to a power
-    cycle.
+    ``None`` means success. An error of this machine or of a jump host is ``no way``: the host must then not be
+    power-cycled.
     """
     match error:
         case None:

@@ -31,7 +31,9 @@ class Broken:
 
 
 def broken(diagnosis: Diagnosis) -> tuple[Broken, ...]:
-    """Return the hardware failures of a host, without consequences of another failure that can be treated."""
+    """Return the hardware failures of a host, without failures that are only the consequence of another, treatable
+    failure.
+    """
     failures = [failure for finding in diagnosis.findings for failure in _broken(diagnosis, finding)]
     explained = {key for failure in failures if not failure.spent for key in failure.cure.explains}
     return tuple(failure for failure in failures if failure.key not in explained)

@@ -20,7 +20,7 @@ class Means:
     bmc: Bmc | None
     install: Install | None
     reinstall: Reinstall | None
-    console_command: str  #: command that prints the host's public keys from its console
+    console_command: str  #: command that prints the host's public keys, read from the console
 
 
 def read_means(host: Host) -> Means:

@@ -21,7 +21,7 @@ from hostwright.rebuild.rebuild import Rebuild, Way
 from hostwright.rebuild.ways.diagnosis import LATELY, Diagnosis, Power, Reinstall, reach_of
 from hostwright.transport.root.rootshell import RootShell
 
-#: probe of the boot ID (proc(5)), which changes at every boot
+#: probe for the boot ID (proc(5)); each boot has another ID
 BOOT_ID = Probe("cat /proc/sys/kernel/random/boot_id")
 
 
@@ -97,9 +97,9 @@ def _facts(target: TargetHost, connect: Callable[[], RootShell]) -> tuple[Facts 
 
 
 def _power(ways: Ways) -> tuple[Power | None, str]:
-    """Return the power state, and an error text or an empty text.
+    """Return the power state that the BMC reports, and the error text or an empty text.
 
-    A host that answers is queried too: if its BMC reports "off", the inventory names the wrong BMC.
+    A host that answers is queried too: if the BMC reports "off", the inventory names the wrong BMC.
     """
     if ways.open_bmc is None:
         return None, ""

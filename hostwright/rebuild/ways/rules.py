@@ -75,7 +75,7 @@ def _stays_off(diagnosis: Diagnosis) -> Iterator[Reason]:
 def _no_bmc_answer(diagnosis: Diagnosis) -> Iterator[Reason]:
     if diagnosis.reach == "silent" and diagnosis.power == "unknown":
         sentence = diagnosis.power_sentence or "it does not report whether the power is on"
-        # The sentence begins with the BMC, because a lock stores only the beginning of the reason.
+        # The sentence names the BMC first, because a lock stores only the start of the reason.
         yield Reason(f"the BMC cannot be used: {sentence}; and {_silent(diagnosis)}")
 
 

@@ -1,4 +1,6 @@
-"""Choice of the method to rebuild a host: the least invasive that can work, or the requested one. Pure functions."""
+"""Choice of the method to rebuild a host: the least invasive method that can work, or the requested method. Pure
+functions.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,7 @@ class Decision:
     ``refusal`` is the reason why Hostwright can do nothing, else empty. ``escalation`` are the methods that may follow,
     each if the previous one fails. ``rules`` are the names of the rule that decided and of known failures behind that
     rule. ``by`` is the kind of power cycle. With ``clean``, Hostwright's old files are first deleted from the host.
-    ``ends`` are the users with work that ends, even if it is restarted.
+    ``ends`` are the users whose work ends, even if a service restarts the work.
     """
 
     way: Way
@@ -88,11 +90,11 @@ def decide(diagnosis: Diagnosis, start: Way | None = None) -> Decision:
 def decide_again(
     first: Decision, diagnosis: Diagnosis, start: Way | None = None, *, went_down: bool = False
 ) -> Decision:
-    """Choose the next method of a rebuild after one has failed; ``diagnosis.tried`` has the methods so far.
+    """Choose the next method of a rebuild after a method has failed; ``diagnosis.tried`` has the methods so far.
 
     A reinstall, or a power cycle after a repair of layers, is chosen only if ``first``, the decision that the operator
-    saw, announced it. A host that stops answering during a repair is left unchanged, unless it ``went_down`` for a
-    reboot.
+    saw, announced this method. A host that stops answering during a repair is left unchanged, unless it ``went_down``
+    for a reboot.
     """
     worked_on = _LAYERS & set(diagnosis.tried)
     if diagnosis.reach == "silent" and worked_on and not went_down:
@@ -158,8 +160,8 @@ def _made(
 def _escalation(diagnosis: Diagnosis, way: Way) -> tuple[Way, ...]:
     """Return the methods that may follow if ``way`` fails.
 
-    ``reinstall`` follows only for a host that does not answer, because the disks of others may have data that is
-    needed.
+    ``reinstall`` follows only for a host that does not answer, because the disks of any other host may contain data
+    that is needed.
     """
     wipes = diagnosis.reach == "silent" and diagnosis.can_reinstall and diagnosis.usable_bmc
     wipe: tuple[Way, ...] = ("reinstall",) if wipes else ()

@@ -65,7 +65,7 @@ class ArchiveUnpacked(Resource):
     same path is kept in ``/var/lib/hostwright/set-aside``.
 
     A damaged file is replaced alone; without a record all files are placed again. A different file that somebody put in
-    the place of a recorded one is kept in ``/opt/hostwright/set-aside``.
+    the place of a recorded file is kept in ``/opt/hostwright/set-aside``.
 
     When the role is removed, the recorded files are removed and the files in ``/var/lib/hostwright/set-aside`` are
     moved back.
@@ -162,7 +162,7 @@ class ArchiveUnpacked(Resource):
             depth = "" if part.deep else "-maxdepth 1 "
             lines.append(sh(f"find %s -mindepth 1 {depth}! -type d -printf %s >> %s", inside, line, new))
             moves.append(sh("mkdir -p -- %s", part.into))
-            if part.deep:  # `cp -al` makes hard links, which replace the present files
+            if part.deep:  # `cp -al` makes hard links in place of the present files
                 # Python would use an old .pyc file if the new source had the same size and time
                 moves.append(sh(COMPILED_REMOVED, part.into))
                 moves.append(sh("cp -al --remove-destination -T -- %s %s", inside, part.into))

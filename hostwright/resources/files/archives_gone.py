@@ -49,7 +49,7 @@ class Entry:
 
 
 def entries(text: str, sign: str) -> dict[str, Entry]:
-    """Parse the lines of the output ``text`` of ``unpacked.sh`` that begin with ``sign``: path → entry."""
+    """Parse the lines of the output ``text`` of ``unpacked.sh`` that start with ``sign``: path → entry."""
     rows = (line[1:].split("\t") for line in text.splitlines() if line.startswith(sign))
     return {row[3]: Entry(*row) for row in rows if len(row) == 5}
 
@@ -60,7 +60,7 @@ def placed_before(name: str) -> str:
 
 
 def keep_aside(entry: Entry) -> str:
-    """Command that copies the file at the path of ``entry`` aside, unless it equals the archive's file."""
+    """Command that copies the file at the path of ``entry`` aside, unless the file equals the archive's file."""
     return sh("keep_aside %s %s", entry.path, PurePosixPath(entry.path).parent / entry.target)
 
 
@@ -68,7 +68,7 @@ def keep_aside(entry: Entry) -> str:
 class ArchiveGone(RemovalState):
     """The files and links in the record of an unpacked archive are removed, with the record and the scratch directory.
 
-    A different file in the place of a recorded one is kept in ``/opt/hostwright/set-aside``.
+    A different file in the place of a recorded file is kept in ``/opt/hostwright/set-aside``.
     """
 
     name: str  #: name of the archive, as in ``ArchiveUnpacked``

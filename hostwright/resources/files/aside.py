@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hostwright.common.quoting import sh_file
 from hostwright.resources.files.paths import few
 
-#: directory on the host for replaced files of other people, which Hostwright never deletes
+#: directory on the host for copies of other people's replaced files; Hostwright never deletes these copies
 ASIDE = "/opt/hostwright/set-aside"
 
 NAMED = 8  #: maximum number of paths that a warning names
@@ -20,7 +20,7 @@ OLDEST_BACK = sh_file(__file__, "sh/oldest_back.sh")
 
 
 def kept_aside(what: str, paths: Sequence[str]) -> tuple[str, ...]:
-    """Warning for a plan that replaces or removes the changed files ``paths`` of ``what``: copies are kept."""
+    """Warning that a plan replaces or removes the changed files ``paths`` of ``what``, and keeps copies."""
     if not paths:
         return ()
     return (
@@ -30,7 +30,7 @@ def kept_aside(what: str, paths: Sequence[str]) -> tuple[str, ...]:
 
 
 def stays(tree: str, paths: Sequence[str]) -> tuple[str, ...]:
-    """Warning for a plan that removes Hostwright's files below ``tree``: the other files there, ``paths``, are kept."""
+    """Warning that a plan removes Hostwright's files below ``tree``, and keeps the other files there, ``paths``."""
     return (
         (f"files below {tree} that Hostwright did not write are left there: {few([*paths], NAMED)}",) if paths else ()
     )

@@ -1,7 +1,7 @@
 """States of files, directories and links.
 
 A file is written to a temporary name, checked, flushed and renamed, so that no reader finds an incomplete file. The
-temporary name ``.NAME.hostwright-new`` is fixed, so that the next write replaces the remains of an interrupted one.
+temporary name ``.NAME.hostwright-new`` is fixed, so that the next write replaces the remains of an interrupted write.
 """
 
 from __future__ import annotations
@@ -126,8 +126,8 @@ class Directory(Resource):
 class Link(Resource):
     """A symbolic link to this target is at a path. The target need not exist.
 
-    A file or directory at the path is moved to ``PATH.before-hostwright.TIME``. When the role is removed, it is moved
-    back, and a former link with another target is restored.
+    A file or directory at the path is moved to ``PATH.before-hostwright.TIME``. When the role is removed, this file or
+    directory is moved back, and a former link with another target is restored.
 
     >>> tool = Link("/usr/local/tool", "/opt/tool-1.2")
     >>> print(plan_text(tool, {"readlink": "/opt/tool-1.1"}))
@@ -263,7 +263,9 @@ _WHY = {
 
 
 class FixedPass(Pass):
-    """Combined probe for many paths: one call of the shell function ``fixed`` finds those that cannot be replaced."""
+    """Combined probe for many paths: one call of the shell function ``fixed`` finds the paths that cannot be
+    replaced.
+    """
 
     def script(self, asked: Sequence[str]) -> str:
         return f"{_FIXED}fixed {words(tuple(asked))}"

@@ -23,11 +23,11 @@ class AtPath(NamedTuple):
     kind: str  #: file type in the words of ``stat``, such as ``regular file``
     shown: str  #: type, mode and owner of the file, such as ``regular file|644|root:root``
     size: str  #: size of the file in bytes
-    named: str  #: quoted path, for a link with the target: ``'/a' -> '/b'``
+    named: str  #: quoted path; for a link, path and target: ``'/a' -> '/b'``
 
     @property
     def target(self) -> str | None:
-        """Target of a link; ``None`` if ``stat`` quotes characters of it."""
+        """Target of a link; ``None`` if ``stat`` quotes characters of the target."""
         begin = f"'{self.path}' -> '"
         inner = self.named[len(begin) : -1] if self.named.startswith(begin) and self.named.endswith("'") else "'"
         return inner if inner.isprintable() and not set(inner) & set("'\\") else None
@@ -72,7 +72,7 @@ STATS, SUMS = StatPass(), SumPass()
 def seen(paths: Sequence[str], read: Callable[[Sequence[AtPath | None]], Answer | None]) -> PassPart:
     """Part of the combined probe ``STATS`` for ``paths``.
 
-    ``read`` receives an ``AtPath`` for each path; ``None`` for a missing one.
+    ``read`` receives an ``AtPath`` for each path; ``None`` for a missing path.
     """
 
     def answer(found: Mapping[str, str]) -> Answer | None:

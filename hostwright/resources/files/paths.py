@@ -10,7 +10,7 @@ from hostwright.plan.model import PROBE_CAP_BYTES, Probe
 from hostwright.resources.files import passes
 
 ABSENT = "absent"
-ASIDE_NAME = "%s.before-hostwright.TIME"  #: name in plans of a file that a wanted link replaces
+ASIDE_NAME = "%s.before-hostwright.TIME"  #: new name, in plans, of a file that a wanted link replaces
 TOO_LARGE = "too-large-to-read"  #: name of the rule that refuses a host with a file too large for a probe
 
 
@@ -39,7 +39,7 @@ def instead_probe(path: str) -> Probe:
 
 
 def moved_aside(what: str, path: str) -> str:
-    """Warning that ``what``, which occupies the ``path`` of a wanted link, is moved aside."""
+    """Warning that ``what`` is moved aside, because a link is wanted at ``path``."""
     return f"{what} is moved to {ASIDE_NAME % path}, and is moved back on removal"
 
 

@@ -1,6 +1,6 @@
 """States for the removal of a role: each path is as it was before Hostwright's first change.
 
-On a host that an earlier version provisioned without the record of its original state (``originals``), a file is
+On a host that an earlier version provisioned without the record of the host's original state (``originals``), a file is
 removed only if its name or its bytes prove that Hostwright wrote it.
 """
 
@@ -91,7 +91,7 @@ class Original(RemovalState):
     def _theirs(self, words: set[str]) -> bool:
         """Whether somebody else has replaced Hostwright's file or link.
 
-        A path that dpkg assigns to a package may still be Hostwright's link in place of the package's file.
+        dpkg may list the path as a package's file although Hostwright's link is still there.
         """
         elsewhere = self._is_link and "there" in words and "ours" not in words
         return elsewhere or "other" in words or ("owned" in words and not words >= {"ours", "aside"})

@@ -11,7 +11,7 @@ from hostwright.resources.files.files import Absent, File
 from hostwright.resources.files.paths import ABSENT
 from hostwright.resources.files.paths_gone import Original
 
-#: probe that prints the lines of apt's sources with ``FILE:``; an empty line ends a stanza
+#: probe that prints the lines of apt's sources, each after ``FILE:``; an empty line ends a stanza
 APT_SOURCES = Probe(
     "for f in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do\n"
     '  [ ! -f "$f" ] || { sed "s|^|$f:|" "$f"; echo "$f:"; }\ndone',

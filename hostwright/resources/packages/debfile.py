@@ -28,9 +28,9 @@ from hostwright.stack.store.hostcache import host_path
 class DebFile(Resource):
     r"""A package is installed from a ``.deb`` file of the stack, at exactly this version, and held.
 
-    Use it if no repository of the host has this version. The package's dependencies are installed from the host's
-    repositories. The change restarts ``unit`` if it is enabled. If ``file`` is missing or empty on the host, the
-    package is reinstalled. When the role is removed, the package is removed, unless it was installed before.
+    Use this state if no repository of the host has this version. The package's dependencies are installed from the
+    host's repositories. The change restarts ``unit`` if this unit is enabled. If ``file`` is missing or empty on the
+    host, the package is reinstalled. When the role is removed, the package is removed, unless it was installed before.
 
     >>> file = Artifact(name="agent", file="agent_2.1_amd64.deb", sha256="0" * 64)
     >>> print(plan_text(DebFile(file, "agent", "2.1"), {"dpkg-query": "agent\t2.0\tii \n"}))

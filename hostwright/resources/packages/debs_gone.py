@@ -1,8 +1,8 @@
 """Removal of packages, with the dependencies that no other package needs.
 
 A package is kept if it was installed before Hostwright's first change, or if a remaining package needs it. The packages
-to remove are computed here from dpkg's dependencies and named in the plan; ``apt-get`` purges exactly these. ``apt-get
-autoremove`` would also remove packages that are unneeded for other reasons.
+to remove are computed here from dpkg's dependencies and named in the plan; ``apt-get`` purges exactly these packages.
+``apt-get autoremove`` would also remove packages that are unneeded for other reasons.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ class Database:
         return name not in self._manual and not self.was_there(name) and not name.startswith(KERNELS)
 
     def needed_without(self, candidates: set[str]) -> set[str]:
-        """All packages except ``candidates``, and those candidates that the other packages need."""
+        """All packages except ``candidates``, and those of ``candidates`` that the other packages need."""
         return _walk(self.present - candidates, self._needs)
 
     def _needs(self, name: str) -> Iterator[str]:
@@ -187,7 +187,8 @@ TAKE = ALONG + sh_file(
 
 @dataclass(frozen=True, slots=True)
 class DebsGone(RemovalState):
-    """None of ``packages`` is installed, unless it was before Hostwright's first change or another package needs it.
+    """None of ``packages`` is installed, unless it was installed before Hostwright's first change or another package
+    needs it.
 
     A dependency of a removed package is removed too, if it is new, not marked as manually installed, and not needed by
     a remaining package. Packages from before Hostwright's first change lose new holds and new manual marks.
@@ -198,7 +199,7 @@ class DebsGone(RemovalState):
     common: bool = False
     #: label of the packages in the record of dependencies; default: the first package's name
     label: str = ""
-    #: directory for these packages only, in which other files are kept and named in the plan
+    #: directory for these packages only; other files in this directory are kept and named in the plan
     tree: PackageDirectory | None = None
 
     def probes(self) -> tuple[Probe, ...]:

@@ -46,7 +46,7 @@ NO_LISTS = (
     "-o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache="
 )
 
-#: path of a file with a boot id and the packages unpacked in that boot, which may not be on the disk yet
+#: path of a file with a boot id and the packages unpacked in that boot; their files may not be on the disk yet
 UNSYNCED = "/var/lib/hostwright/origin/unsynced"
 #: shell functions ``stopped`` and ``synced`` that read and write the file ``UNSYNCED``
 ABOUT_UNSYNCED = sh_file(__file__, "sh/unsynced.sh", unsynced=UNSYNCED)
@@ -75,7 +75,7 @@ def mend_script(removable: Iterable[str] = (), leaving: Iterable[str] = (), patt
     """Commands that repair packages, so that none is half-installed, half-configured or waiting for a trigger.
 
     The commands first remove the packages ``leaving``, and later may remove ``removable``. If apt needs to remove
-    another package, they fail and name it.
+    another package, the commands fail and name this package.
     """
     gone = " ".join(leaving)
     values = {"patiently": PATIENCE, "apt_options": APT_OPTIONS}
@@ -184,7 +184,7 @@ class _Chosen(dict[Callable[[Installed], bool], tuple[Installed, ...]]):
 class _Decision:
     def __init__(self, wanted: Callable[[Installed], bool]):
         self._wanted = wanted
-        # the cache stores the row too, so that Python does not give the row's id to another object
+        # the cache stores the row too, so that Python does not reuse the row's id for another object
         self._known: dict[int, tuple[bool, Installed]] = {}
 
     def is_wanted(self, row: Installed) -> bool:

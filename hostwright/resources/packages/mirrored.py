@@ -47,9 +47,10 @@ class Taken:
 
 
 def take_for_others(mirror: PackageMirror | None, facts: Facts, words: Iterable[str]) -> Taken:
-    """Mirrored files of the distribution packages that ``words`` need: packages in a repository on the host's disk.
+    """Mirrored files of the distribution packages that the packages ``words`` need.
 
-    Each word is ``name`` or ``name=version``. Empty if the mirror has no record of these packages.
+    ``words`` (``name`` or ``name=version``) are in a repository on the host's disk. Empty if the mirror has no record
+    of them.
     """
     names = tuple(word.partition("=")[0] for word in words)
     if mirror is None or not names:

@@ -15,7 +15,9 @@ class NamePass(Pass):
     """Combined probe that searches dpkg's database for many prefixes of package names with one ``grep``."""
 
     def script(self, asked: Sequence[str]) -> str:
-        """Search dpkg's database and standard input, which has the first prefix and proves that ``grep`` worked."""
+        """Search dpkg's database and standard input: a match of the first prefix in standard input proves that ``grep``
+        worked.
+        """
         begins = " ".join(sh("-e %s", f"Package: {word}") for word in asked)
         return "\n".join([f"grep -hF {begins} {_STATUS} - <<'END'", f"Package: {asked[0]}", "END"])
 

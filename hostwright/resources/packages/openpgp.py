@@ -1,4 +1,4 @@
-"""Parser for the keys of a keyring and their expiry. Hosts have only ``gpgv`` or ``sqv``, which cannot list keys."""
+"""Parser for the keys of a keyring and their expiry. Hosts have only ``gpgv`` or ``sqv``, and neither can list keys."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def fingerprints(ring: bytes) -> tuple[str, ...]:
 
 
 def expired_on(ring: bytes, now: datetime) -> datetime | None:
-    """Time at which the last signing key of a keyring expired; ``None`` if one is still valid.
+    """Time at which the last signing key of a keyring expired; ``None`` if a signing key is still valid.
 
     Raises ``ValueError`` if the keyring cannot be parsed.
     """

@@ -20,7 +20,7 @@ INFO = "/var/lib/dpkg/info"  #: directory in which dpkg stores the list of each 
 
 #: maximum size in bytes of a probe's output (a toolkit without any of its files needs 1 MB)
 CAP_BYTES = 4 * 1024 * 1024
-#: maximum number of bytes that a probe hashes, which takes 0.25 s
+#: maximum number of bytes that a probe hashes (in 0.25 s)
 LOOK_BYTES = 128 * 1024 * 1024
 #: shell functions ``others TREE [LIBRARY...]``, which prints the differences of a directory from its packages, and
 #: ``keep_changed TREE PACKAGE...``, which copies the changed files of these packages
@@ -53,7 +53,7 @@ class Others:
     added: tuple[str, ...] = ()
     changed: tuple[tuple[str, str], ...] = ()  #: package and path of each file that people changed
     by_hand: bool = False  #: whether the directory contains programs but no files of packages
-    waiting: bool = False  #: whether the directory is missing and an earlier one was moved aside
+    waiting: bool = False  #: whether the directory is missing and an earlier directory was moved aside
 
     @classmethod
     def of(cls, facts: Facts, tree: PackageDirectory | None) -> Others:
@@ -72,7 +72,7 @@ class Others:
 
     @property
     def keeping(self) -> str:
-        """Commands to run before dpkg, which copy the changed files, or move aside an installation by hand.
+        """Commands to run before dpkg: they copy the changed files, or move an installation by hand aside.
 
         The commands can be repeated after an interruption.
         """

@@ -218,7 +218,7 @@ class CommandReports(Resource):
     expect: str  #: word that the program's output must contain, delimited by white space
     packages: tuple[str, ...]  #: packages that contain the program, as ``name=version``
     source: str  #: source list of the packages; default: all sources of the host
-    #: directory for these packages only, in which files that people changed are kept
+    #: directory for these packages only; files that people changed in this directory are kept
     tree: PackageDirectory | None = field(default=None, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -230,7 +230,7 @@ class CommandReports(Resource):
         wanted = dict(word.split("=", 1) for word in self.packages)
         rows = tuple(row for name, version in wanted.items() if (row := table.get(name)) and row.version == version)
         answer = facts[self.probes()[1]]
-        gone = answer.status == 127  # a shell exits with 127 if the program is missing, which `PackagedTree` reports
+        gone = answer.status == 127  # a shell exits with 127 if the program is missing; `PackagedTree` reports this
         if gone or len(rows) < len(wanted) or self.expect in answer.text.split():
             return None
         versions = [line for line in answer.strip().splitlines() if _VERSION.search(line)]

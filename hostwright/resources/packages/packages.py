@@ -89,7 +89,7 @@ class NamedLike:
 
 @lru_cache(maxsize=64)
 def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    """One regular expression for all shell ``patterns``, because matching each of them with each package is slower."""
+    """One regular expression for all shell ``patterns``, because matching each pattern with each package is slower."""
     return re.compile("|".join(map(fnmatch.translate, patterns)) or r"(?!)")
 
 
@@ -111,16 +111,16 @@ def install_script(
 ) -> str:
     """Commands that install packages, given as ``name``, ``name=version`` or the path of a package file.
 
-    If apt fails because of old lists, they are fetched and apt is run once more. If a repository cannot be fetched, the
-    step prints a note, and fails only if apt cannot install the packages without that repository.
+    If apt fails because of old lists, the lists are fetched and apt is run once more. If a repository cannot be
+    fetched, the step prints a note, and fails only if apt cannot install the packages without that repository.
 
-    - ``source``: path of the packages' source list. Only apt's lists for it are fetched first.
+    - ``source``: path of the packages' source list. First, only apt's lists for this source are fetched.
     - ``guard``: an extended regular expression. If apt would install a package whose name matches, the step names that
     package and fails before it installs anything.
     - ``names``: names of the packages, if ``packages`` are paths.
-    - ``mirrored``: package files on the host. With them, apt uses only these files and ``source``, and no other source.
-    - ``rehearse``: if not empty, the commands only check. ``prepare`` fails if apt cannot install the packages together
-    with the installed ones; ``offered`` fails if no source has one of the packages.
+    - ``mirrored``: package files on the host. apt then uses only these files and ``source``.
+    - ``rehearse``: if set, the commands only check. With ``prepare``, they fail if apt cannot install the packages
+    together with the installed packages; with ``offered``, if no source has one of the packages.
     """
     flags = "--no-install-recommends --allow-change-held-packages"
     flags += (" --allow-downgrades" if downgrade else "") + (" --reinstall" if reinstall else "")
@@ -138,13 +138,13 @@ class Debs(Resource):
     r"""These packages are installed, marked as manually installed and, with ``hold``, held.
 
     All packages that are missing or have another version are one change, since one run of apt is cheaper than many. If
-    apt fails because of old lists, they are fetched once. Recommended packages are left out. A package without a given
-    version is never upgraded. An automatically installed package is marked as manual, so that ``apt autoremove`` keeps
-    it.
+    apt fails because of old lists, the lists are fetched once. Recommended packages are left out. A package without a
+    given version is never upgraded. An automatically installed package is marked as manual, so that ``apt autoremove``
+    keeps it.
 
-    When the role is removed, packages that were not installed before are removed, with the dependencies that only they
-    need. Without ``hold``, packages are kept on a host without a record of its original state, because other people may
-    use them.
+    When the role is removed, packages that were not installed before are removed, with the dependencies that only these
+    packages need. Without ``hold``, packages are kept on a host without a record of its original state, because other
+    people may use them.
 
     >>> packages = Debs(("gcc", "make=4.3-4.1"), hold=True)
     >>> print(plan_text(packages))
@@ -166,7 +166,7 @@ class Debs(Resource):
     tree: PackageDirectory | None = field(default=None, metadata=NO_IDENTITY)
     #: mirror from which the host gets the packages; default: the host's own sources
     mirror: PackageMirror | None = field(default=None, repr=False, metadata=NO_IDENTITY)
-    #: whether an installation never changes other packages. The change then skips apt's simulation, which takes 1 s.
+    #: whether an installation never changes other packages. The change then skips apt's simulation (1 s).
     leaf: bool = field(default=False, metadata=NO_IDENTITY)
     #: whether a separate step checks first that apt can install the packages
     rehearsed: bool = field(default=False, metadata=NO_IDENTITY)
@@ -235,7 +235,7 @@ class Debs(Resource):
             yield f"apt would also remove {few(removed)}; in that case the change fails and installs nothing"
 
     def packages_for(self, _facts: Facts | None, /) -> tuple[str, ...]:
-        """Packages that the mirror must have: all of this state or, if they have their own source list, none."""
+        """Packages that the mirror must have: all packages of this state, or none if ``source`` is set."""
         return () if self.source else self.packages
 
     def packages_from(self, list_file: str, /) -> tuple[str, ...]:
@@ -257,11 +257,11 @@ class Debs(Resource):
 
 @dataclass(frozen=True, slots=True)
 class DebsAbsent(Resource):
-    r"""No package is installed whose name matches one of these patterns.
+    r"""No package whose name matches one of these patterns is installed.
 
-    Packages of foreign architectures count too (``NAME:i386``). Packages that depend on a removed one are also removed,
-    held or not, and the plan names them. If apt would remove other packages, the change fails. When the role is
-    removed, packages from before the first change are reinstalled.
+    Packages of foreign architectures count too (``NAME:i386``). Packages that depend on a removed package are also
+    removed, held or not, and the plan names them. If apt would remove other packages, the change fails. When the role
+    is removed, packages from before the first change are reinstalled.
 
     >>> others = DebsAbsent(("chrony", "ntp*"), "two would set the clock", keep=("ntpdate",))
     >>> installed = "ntp\t4.2.8\tii \nntpdate\t4.2.8\tii \nour-clocks\t1.0\tii \n"
@@ -275,7 +275,8 @@ class DebsAbsent(Resource):
     keep: tuple[str, ...] = ()  #: shell patterns of package names to keep although ``patterns`` matches
     #: whether to remove configuration files too, except files that other programs write
     purge: bool = True
-    #: packages to install in place of the removed ones, as ``name=version``. Without a source, the change fails first.
+    #: packages to install in place of the removed packages, as ``name=version``. If no source has these, nothing is
+    #: removed.
     instead: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)
 
     def from_mirror(self, _mirror: PackageMirror, /) -> DebsAbsent:
@@ -287,7 +288,7 @@ class DebsAbsent(Resource):
 
     @property
     def _along(self) -> Probe:
-        """Probe for packages that apt would remove because they depend on removed ones."""
+        """Probe for packages that apt would remove because they depend on removed packages."""
         kept = f"(?!{_any_of(self.keep).pattern})" if self.keep else ""
         matching = f"{kept}(?:{_any_of(self.patterns).pattern})"
         asked = sh("look %s %s %s %s", self._verb, matching, " ".join(self.patterns), " ".join(self.keep))
@@ -417,9 +418,9 @@ class DpkgInOrder(Resource):
     r"""dpkg is in order: no package is half-installed, half-configured, waiting for a trigger, or lacks a dependency.
 
     This state precedes all states of packages, since apt refuses to work while dpkg is not in order. The change unpacks
-    interrupted packages again and configures the rest. The plan names other packages that apt has to install or remove;
-    the change never removes more. A fault that apt cannot correct is left to the role that installs another version of
-    the package.
+    interrupted packages again and configures the other packages. The plan names other packages that apt has to install
+    or remove; the change never removes more. A fault that apt cannot correct is left to the role that installs another
+    version of the package.
 
     Packages that a role of the host removes later (``leaving``) are removed by this change. The maintainer scripts of
     the other packages run. If such a script may restart a service that somebody's work needs (``services``), the change

@@ -1,6 +1,6 @@
 """States of apt repositories: a vendor's repository in a ``.deb``, keys, source lists, and disabled sources.
 
-Each key is in its own file, which ``signed-by`` names, so that apt trusts the key for one repository only.
+Each key is in its own file, and ``signed-by`` names this file, so that apt trusts the key for one repository only.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class LocalRepo(Resource):
     """
 
     package: str  #: name of the package
-    artifact: Artifact  #: package file, which must be named ``NAME_VERSION_ARCHITECTURE.deb``
+    artifact: Artifact  #: package file with a name of the form ``NAME_VERSION_ARCHITECTURE.deb``
     #: path of the key that the package installs; if the key is missing or empty, the package is damaged
     key_file: str
     list_file: str  #: path of the source list that the package installs and ``AptSource`` replaces
@@ -200,7 +200,7 @@ def _held(text: str) -> str:
         return f"{text.strip()}, readable only by root"
     try:
         found = fingerprints(base64.b64decode(text, validate=False))
-    # a damaged or ASCII-armored keyring raises these errors, and apt reads an ASCII-armored one only from *.asc
+    # a damaged or ASCII-armored keyring raises these errors, and apt reads an ASCII-armored keyring only from *.asc
     except (ValueError, IndexError):
         found = ()
     return ", ".join(found) or "no OpenPGP key"
@@ -211,7 +211,7 @@ class AptSource(Resource):
     r"""A source list names one repository and the key that signs it.
 
     When the role is removed, the former file at ``path`` is restored. apt's lists of the repository are removed, unless
-    another source names it.
+    another source names this repository.
 
     >>> path, key = "/etc/apt/sources.list.d/tool.list", "/usr/share/keyrings/tool.gpg"
     >>> source = AptSource(path, "https://example.org/{distribution}", "{codename}", key, ("main",))
@@ -224,7 +224,7 @@ class AptSource(Resource):
     #: ``VERSION_CODENAME``, and ``{release}`` for ``VERSION_ID`` without the dot.
     uri: str
     suite: str  #: suite of the repository, with the same placeholders as in ``uri``
-    keyring: str  #: path of the keyring that signs the repository (``Keyring.path``)
+    keyring: str  #: path of the keyring with the key that signs the repository (``Keyring.path``)
     components: tuple[str, ...] = ()  #: components of the repository; empty if ``suite`` ends with ``/``
 
     def probes(self) -> tuple[Probe, ...]:
@@ -255,7 +255,7 @@ class SourcesDisabled(Resource):
     r"""apt reads no source with one of these texts in its line, except the files ``keep`` and ``others``.
 
     A line of a ``.list`` file becomes a comment. In a ``.sources`` file the stanza gets ``Enabled: no``, or loses the
-    matching URIs if it names other repositories too. When the role is removed, the sources are enabled again.
+    matching URIs if the stanza names other repositories too. When the role is removed, the sources are enabled again.
 
     >>> source = "/etc/apt/sources.list.d/tool.list"
     >>> single = SourcesDisabled(("example.org/tool",), "one source is enough", keep=source)
@@ -326,7 +326,9 @@ class SourcePass(Pass):
     fails_with = 2
 
     def script(self, asked: Sequence[str]) -> str:
-        """Search apt's sources and standard input, which has the first text and proves that ``grep`` worked."""
+        """Search apt's sources and standard input: a match of the first text in standard input proves that ``grep``
+        worked.
+        """
         return "\n".join([f"{naming(asked, f'{LISTS_READ} {STANZAS_READ} -')} <<'END'", asked[0], "END"])
 
     def differing(self, _word: str, /) -> str:

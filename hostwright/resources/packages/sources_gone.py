@@ -16,7 +16,7 @@ from hostwright.resources.packages.dpkg import DPKG_LOCK
 
 DISABLED = "# disabled by hostwright: "  #: prefix of a source line that Hostwright disabled
 LISTS = "/var/lib/apt/lists"
-#: start of a find command for apt's source files, without pipes, because reading a pipe may block
+#: start of a find command for apt's source files, without named pipes, because reading a named pipe may block
 _SOURCE_FILES = (
     "find -L /etc/apt/sources.list /etc/apt/sources.list.d -maxdepth 1 -type f "
     r"\( -name '*.list' -o -name '*.sources' \)"
@@ -24,7 +24,7 @@ _SOURCE_FILES = (
 
 
 def basic_regex(text: str) -> str:
-    """Escape ``text`` for a sed expression that matches it literally, with ``|`` as the delimiter."""
+    """Escape ``text`` for a sed expression that matches ``text`` literally, with ``|`` as the delimiter."""
     return re.sub(r"([][\\.*^$|])", r"\\\1", text)
 
 
@@ -91,13 +91,13 @@ def of_release(text: str, release: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ListsGone(RemovalState):
-    """apt has no lists of the repository at ``uri``, unless a source other than ``path`` names it.
+    """apt has no lists of the repository at ``uri``, unless a source other than ``path`` names this repository.
 
     ``uri`` may contain ``{distribution}``, ``{codename}`` and ``{release}``, like ``AptSource.uri``.
     """
 
     uri: str  #: URI of the repository, as in ``AptSource``
-    path: str  #: path of Hostwright's own source list, which is not searched for ``uri``
+    path: str  #: path of Hostwright's own source list; this list is not searched for ``uri``
 
     def probes(self) -> tuple[Probe, ...]:
         ours = sh(" ! -name %s", PurePosixPath(self.path).name)

@@ -128,7 +128,9 @@ class EnvironmentVariables:
 def environment_states(
     section: EnvironmentSection, stack: Stack, v: EnvironmentVariables, wheels: str = ""
 ) -> Iterator[Resource]:
-    """States of the section's interpreter and venv. ``wheels`` is the role's list of wheels, added to the stack's."""
+    """States of the section's interpreter and venv. ``wheels`` is the role's list of wheels, in addition to the stack's
+    list.
+    """
     path, brought = section.home(v.path), section.interpreter
     if brought:
         archive, home = stack.artifact(brought.artifact), interpreter_home(brought.python)
@@ -151,7 +153,7 @@ def _recipe(section: EnvironmentSection, stack: Stack, path: str, python: str) -
         name=path.rpartition("/")[2],
         python=python,
         requirement=section.requirement,
-        # a Python version has no constraints only in a stack that ``pins_are_there`` refuses
+        # a Python version without constraints occurs only in a stack that ``pins_are_there`` refuses
         constraints=section.constraints.get(python, ""),
         wheelhouse=stack.artifact(wheelhouse) if wheelhouse else None,
         interpreter=f"{interpreter_home(python)}/bin/python{python}" if section.interpreter else "",
@@ -172,7 +174,7 @@ def environment_values(
         pins = section.pins(series)
         for name, found in versions.items():
             yield AuditValue(name, found, pins.get(name), given=(python, series))
-    for name, found in versions.items():  # a host's Python may be missing, or may not be in the stack's constraints
+    for name, found in versions.items():  # hosts with a Python outside the constraints are compared with each other
         yield AuditValue(name, found, among=python)
 
 
@@ -237,7 +239,7 @@ ENVIRONMENT_RULES: tuple[Callable[..., Any], ...] = (host_has_a_python, wheels_r
 
 
 def on_section(role: str, rule: Callable[..., Any]) -> Rule:
-    """Bind the parameter ``section`` of a rule to the section of this role.
+    """Bind the parameter ``section`` of a rule to the section of the role ``role``.
 
     >>> def has_a_version(section: EnvironmentSection) -> None: ...
     >>> from inspect import signature

@@ -1,4 +1,4 @@
-"""Search for Python environments on a host that have a layer's package, whoever made them and with which tool."""
+"""Search for a host's Python environments with a layer's package, made by any person with any tool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hashes of wheels, with which pip installs only the files that were recorded with the pins (``--require-hashes``)."""
+"""Hashes of wheels, recorded with the pins. pip then installs only files with these hashes (``--require-hashes``)."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class Constraints(NamedTuple):
 
     plain: str  #: text of the file without hashes, for ``pip install -c``
     hashes: Mapping[str, tuple[str, ...]]  #: canonical name of a package → sha256 of each wheel of this package
-    wheels: str  #: wheels that comments of the file name, in the format of ``sha256sum``
+    wheels: str  #: wheels named in comments of the file, in the format of ``sha256sum``
 
 
 @lru_cache(maxsize=64)  # many hosts share the same few constraints files
 def read_constraints(text: str) -> Constraints:
     r"""Parse a constraints file with hashes, as ``hostwright pins`` and ``pip-compile`` write it.
 
-    A comment after a hash has the name of the wheel, which the mirror needs.
+    A comment after a hash contains the name of the wheel. The mirror needs this name.
 
     >>> text = f"science==2.9 --hash=sha256:{'5' * 64}  # science-2.9-py3-none-any.whl\n"
     >>> read_constraints(text).plain, read_constraints(text).wheels.replace("5" * 64, "…")
@@ -52,9 +52,11 @@ def read_constraints(text: str) -> Constraints:
 def hashed(
     pins: Iterable[tuple[str, str]], wheels: str, python: str, own: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 ) -> str:
-    r"""Requirements for the pins, with the hashes of all wheels that fit this Python; empty if a pin has no such wheel.
+    r"""Requirements for the pins, with the hashes of all wheels that fit this Python; empty if a pin lacks such a
+    wheel.
 
-    ``wheels`` is in the format of ``sha256sum``. ``own`` maps packages to hashes that replace those from ``wheels``.
+    ``wheels`` is in the format of ``sha256sum``. ``own`` maps packages to hashes that replace the hashes from
+    ``wheels``.
 
     >>> print(hashed([("science", "2.9")], f"{'5' * 64}  science-2.9-py3-none-any.whl\n", "3.9").replace("5" * 64, "…"))
     science==2.9 --hash=sha256:…

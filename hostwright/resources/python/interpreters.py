@@ -1,4 +1,6 @@
-"""Choice of a host's Python interpreter for a venv, and the distribution's package with which it can make venvs."""
+"""Choice of a host's Python interpreter for a venv, and the distribution's package with which the interpreter can make
+venvs.
+"""
 
 from __future__ import annotations
 
@@ -52,9 +54,9 @@ def _rows(facts: Facts) -> list[tuple[str, str]]:
 class VenvPackage(Resource):
     r"""The distribution's package with which the chosen Python can make venvs is installed.
 
-    The chosen Python is the first of ``pythons`` that the host has; without any, the distribution's is installed. An
-    interpreter below ``/usr/local`` needs no package. When the role is removed, the package is removed if it was not
-    installed before; without a record of the original state it is kept.
+    The chosen Python is the first of ``pythons`` that the host has; without any, the distribution's Python is
+    installed. An interpreter below ``/usr/local`` needs no package. When the role is removed, the package is removed if
+    it was not installed before; without a record of the original state it is kept.
 
     >>> print(plan_text(VenvPackage(("3.9", "3.8")), {"python3.14": "/usr/bin/python3.8 3.8\n"}))
     ~ packages python3.8-venv: python3.8-venv absent → python3.8-venv

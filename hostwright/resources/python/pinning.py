@@ -1,4 +1,4 @@
-"""Generator of constraints with hashes: this machine's pip resolves requirements for any Python, installing nothing.
+"""Generator of constraints with hashes: this machine's pip resolves requirements for any Python, and installs nothing.
 
 Index, proxy and certificates are from pip's own settings. If the index serves metadata separately (PEP 658) or supports
 range requests, pip downloads no whole wheels.

@@ -97,11 +97,11 @@ def _step(script: str) -> Step:
 
 @dataclass(frozen=True, slots=True)
 class Venv(Resource):
-    r"""A link points to a venv with exactly the pinned packages, by the first recipe with a Python that the host has.
+    r"""A link points to a venv with exactly the pinned packages, built from the first recipe whose Python the host has.
 
-    A new venv is built beside the current one, which is kept for running jobs until the next switch of the link. Only
-    packages that differ are reinstalled; a missing interpreter or pip is restored. Files that users added are kept.
-    When the role is removed, the link and the venvs are removed, and the former file at ``path`` is restored.
+    A new venv is built beside the current venv. The current venv is kept for running jobs until the next switch of the
+    link. Only packages that differ are reinstalled; a missing interpreter or pip is restored. Files that users added
+    are kept. When the role is removed, the link and the venvs are removed, and the former file at ``path`` is restored.
 
     >>> recipe = Recipe("science", "3.9", "science==2.9", "numpy==1.26.4\n")
     >>> venv = Venv("/opt/science", (recipe,))
@@ -257,7 +257,7 @@ TAKES = "removes the environment that jobs run from"
 
 @dataclass(frozen=True, slots=True)
 class VenvGone(RemovalState):
-    """No link of Hostwright's is at ``path``, and no venv ``NAME-pyX.Y-KEY`` is below ``homes``.
+    """No link that Hostwright made is at ``path``, and no venv ``NAME-pyX.Y-KEY`` is below ``homes``.
 
     Another owner's link is kept, and a file that Hostwright's link replaced is restored. The change counts as
     disturbing if a program runs from one of the venvs.

@@ -25,7 +25,7 @@ PIP_WHEEL = f"{PIP_SHA256}  pip-{PIP_VERSION}-py3-none-any.whl"
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Python, requirement and pins of a venv. A hash of them is the key in the venv's path."""
+    """Python, requirement and pins of a venv. The key in the venv's path is a hash of all three."""
 
     name: str  #: prefix of the names of the recipe's venvs, such as ``science-2.9``
     python: str  #: version of Python, such as ``3.9``
@@ -80,7 +80,7 @@ class Recipe:
 
     @property
     def unlisted(self) -> tuple[str, ...]:
-        """Pins without a wheel in ``listed`` for the recipe's Python, which the mirror cannot serve."""
+        """Pins that the mirror cannot serve, because ``listed`` has no wheel of the package for the recipe's Python."""
         if not self.mirrored or self.wheelhouse:
             return ()
         listed = {wheel.package for wheel in self.from_mirror()}
@@ -94,7 +94,7 @@ def _pins(lines: str, python: str) -> Mapping[str, str]:
     for line in lines.splitlines():
         try:
             row = Requirement(line.partition("#")[0])
-        except InvalidRequirement:  # the line is a comment or an option, or pip reports the error
+        except InvalidRequirement:  # the line is a comment, an option, or an error that pip will report
             continue
         exact = [part.version for part in row.specifier if part.operator == "=="]
         if exact and (row.marker is None or row.marker.evaluate(where)):

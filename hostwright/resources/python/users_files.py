@@ -13,7 +13,8 @@ HOMES = "/opt/hostwright/venvs"
 #: name of the file that is written last into a venv; without it, the venv is incomplete
 MARKER = ".hostwright-complete"
 
-#: shell functions ``users_files HOME``, which prints people's files in a venv, and ``set_aside HOME``, which moves them
+#: shell functions ``users_files HOME``, which prints people's files in a venv, and ``set_aside HOME``, which moves
+#: these files aside
 USERS_FILES = sh_file(__file__, "sh/users_files.sh", marker=MARKER)
 
 

@@ -62,7 +62,7 @@ class FoundVenv:
 
 @dataclass(frozen=True, slots=True)
 class Venvs:
-    """The venvs of one name on a host: target of their ``link``, empty without a link, and path → complete venv."""
+    """The venvs of one name on a host. ``link`` is the target of their link; empty without a link."""
 
     link: str = ""
     homes: Mapping[str, FoundVenv] = field(default_factory=dict)

@@ -9,7 +9,7 @@ from hostwright.resources.python.users_files import HOMES, MARKER, USERS_FILES
 from hostwright.resources.python.venv_audit import Drift
 from hostwright.stack.store.hostcache import host_path
 
-CONSTRAINTS = "constraints.txt"  #: name of the file in a venv for people's ``pip install -c``
+CONSTRAINTS = "constraints.txt"  #: name of the constraints file in a venv, for users' ``pip install -c``
 
 PIP_HASHED = f"pip=={PIP_VERSION} --hash=sha256:{PIP_SHA256}\n"
 #: Options of every pip install. The code of source packages would run as root, a cache would need 600 MB, and
@@ -56,7 +56,7 @@ def _must_run(recipe: Recipe, interpreter: str) -> list[str]:
 def restore_script(recipe: Recipe, interpreter: str, lost: tuple[str, ...]) -> str:
     """Script that restores the parts ``lost`` (interpreter, pip) of a venv, and does not change its packages."""
     lines = ["umask 022"]
-    if "pip" in lost:  # ensurepip would take remains of pip for an installed pip
+    if "pip" in lost:  # ensurepip would treat remains of pip as an installed pip
         lines.append(sh("rm -rf -- %s/pip %s/pip-*.dist-info", _site(recipe), _site(recipe)))
     lines.append(
         sh("%s -I -m venv", interpreter) + ("" if "pip" in lost else " --without-pip") + sh(" %s", recipe.home)

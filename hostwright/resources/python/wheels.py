@@ -88,7 +88,7 @@ class Wheel(IndexFile):
 
 
 def pip_errors(output: str) -> list[str]:
-    """Error lines in pip's standard error output, else its last line; without credentials."""
+    """Error lines in pip's standard error output, else the last line; without credentials."""
     errors = [line for line in output.splitlines() if line.startswith("ERROR: ")] or output.splitlines()[-1:]
     return [printable(_CREDENTIALS.sub("//", one_line(line.removeprefix("ERROR: "))))[:300] for line in errors]
 
@@ -109,7 +109,7 @@ def _pip() -> list[str]:
 def _target(file: str, python: str) -> list[str]:
     """Return the arguments with which pip downloads exactly this wheel.
 
-    Hashes are not enough, because an index may not publish them.
+    Hashes are not enough, because an index may not publish hashes.
     """
     tags = parse_wheel_filename(file)[3]
     return [
@@ -122,8 +122,8 @@ def _target(file: str, python: str) -> list[str]:
 
 
 def choose_wheels(pins: Iterable[tuple[str, str]], listed: str, python: str) -> tuple[Wheel, ...]:
-    r"""For each pin, the wheel in ``listed`` that fits this Python and needs the oldest glibc; pins without one are
-    omitted.
+    r"""For each pin, the wheel in ``listed`` that fits this Python and needs the oldest glibc; pins without such a
+    wheel are omitted.
 
     ``listed`` is in the format of ``sha256sum``. Of two lines with the same name, the last is used.
 
@@ -169,7 +169,7 @@ def _abis(python: str) -> list[str]:
 
 
 def platforms(newest: int = _GLIBC_NEWEST) -> Iterator[str]:
-    """Platform tags of wheels that run on x86_64 with glibc 2.``newest``, those for the oldest glibc first."""
+    """Platform tags of wheels that run on x86_64 with glibc 2.``newest``, the tags for the oldest glibc first."""
     yield f"linux_{_MACHINE}"
     for minor in range(_GLIBC_OLDEST, newest + 1):
         yield f"manylinux_2_{minor}_{_MACHINE}"

@@ -1,8 +1,8 @@
 """Parser for the configuration of GRUB and systemd-boot: the kernel that a host boots next, and its command line.
 
 GRUB boots ``next_entry`` of its environment block once, afterwards the menu's ``default``: usually a constant or
-``saved_entry``. Both are a number, a title or an id, with ``>`` before an entry of a submenu. If no entry matches, GRUB
-boots the first one. GRUB reads only the menu, which ``update-grub`` generates from /etc/default/grub and
+``saved_entry``. Both values are a number, a title or an id, with ``>`` before an entry of a submenu. If no entry
+matches, GRUB boots the first entry. GRUB reads only the menu that ``update-grub`` generates from /etc/default/grub and
 /etc/default/grub.d.
 
 systemd-boot boots the entry in the firmware's variables, else the first that matches ``default`` of loader.conf (a
@@ -44,7 +44,7 @@ class NextBoot:
 
     kernel: str = ""
     words: tuple[str, ...] = ()  #: words of the kernel's command line at the next boot
-    where: str = ""  #: ``FILE:LINE`` that sets the kernel and the command line
+    where: str = ""  #: position (``FILE:LINE``) of the setting for the kernel and the command line
     why: str = ""  #: reason why the host will boot this kernel
     unknown: str = ""  #: reason why the kernel of the next boot is unknown
 
@@ -165,7 +165,7 @@ def _by_systemd_boot(rows: Sequence[tuple[str, str]], entries: Sequence[_File]) 
 
 
 def _of_systemd(entries: Sequence[_File], pattern: str, why: str) -> NextBoot:
-    if pattern.startswith("@"):  # @saved means a firmware variable, which Hostwright does not read
+    if pattern.startswith("@"):  # @saved means a firmware variable, and Hostwright does not read firmware variables
         pattern = "*"
     exact = pattern.lower().removesuffix(".conf")
     found = [one for one in entries if fnmatchcase(one.id.lower(), pattern.lower())

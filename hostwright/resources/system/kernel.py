@@ -1,7 +1,7 @@
 """States of kernels: files, headers and initramfs of the running kernel, and holds of kernel packages.
 
-A driver that was built for one kernel does not work with the next, and unattended-upgrades may install a new kernel at
-any time. Therefore every installed kernel package is held.
+A driver that was built for one kernel does not work with another kernel, and unattended-upgrades may install a new
+kernel at any time. Therefore every installed kernel package is held.
 
 A newer installed kernel does not matter until it is booted. A reboot is required only if the running kernel's own files
 were removed.
@@ -42,7 +42,8 @@ KERNEL_PACKAGES = ("linux-image-*", "linux-headers-*", "linux-generic*")
 
 @dataclass(frozen=True, slots=True)
 class KernelsAsBefore(RemovalState):
-    """Kernel packages are held only if they were before, and new headers are removed unless other packages need them.
+    """Kernel packages are held only if they were held before, and new headers are removed unless other packages need
+    them.
 
     Kernels are never removed. Without a record of the original state nothing changes.
     """
@@ -71,7 +72,7 @@ class KernelsAsBefore(RemovalState):
 
 #: shell command that sets ``$k`` to the running kernel's version without starting a process
 RUNNING = "read -r k </proc/sys/kernel/osrelease; "
-#: probe for the running kernel's headers at the path where dkms and driver installers look for them
+#: probe for the running kernel's headers at the path where dkms and driver installers search for headers
 HEADERS = Probe(f'{RUNNING}test -e "/lib/modules/$k/build/Makefile"', shared=True)
 
 #: probe for the installed kernels; prints nothing if the running kernel has its files or runs in a container
@@ -84,10 +85,10 @@ KERNEL_GONE = Probe(
 
 @dataclass(frozen=True, slots=True)
 class KernelThere(Resource):
-    r"""The running kernel's own files exist; without them no module can be built or loaded for it.
+    r"""The running kernel's own files exist; without them no module can be built or loaded for this kernel.
 
-    If the kernel's package was removed while it ran, a reboot into an installed kernel is planned. Containers are left
-    unchanged, because they cannot choose their kernel.
+    If the kernel's package was removed while the kernel ran, a reboot into an installed kernel is planned. Containers
+    are left unchanged, because they cannot choose their kernel.
 
     >>> print(plan_text(KernelThere(), {"uname -rm": "6.1.0-9-amd64 x86_64\n", "/boot/vmlinuz-": "6.1.0-12-amd64\n"}))
     ~ running kernel: 6.1.0-9-amd64, removed → an installed kernel (6.1.0-12-amd64)
@@ -114,8 +115,8 @@ class KernelPackages(Resource):
     r"""The headers of the running kernel are installed, and every installed kernel package is held.
 
     If the running kernel was removed, the change waits for the reboot (``KernelThere``). When the role is removed,
-    Hostwright's holds are removed, and so are headers that it installed, unless other packages need them. Kernels are
-    kept.
+    Hostwright's holds are removed, and so are headers that Hostwright installed, unless other packages need them.
+    Kernels are kept.
 
     >>> answers = {"uname -rm": "6.1.0-9-amd64 x86_64\n", "dpkg-query": "linux-image-amd64\t6.1\tii \n"}
     >>> print(plan_text(KernelPackages(), answers))

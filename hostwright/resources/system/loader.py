@@ -120,7 +120,7 @@ class FormerName(Resource):
     ~ former /usr/local/tool: /opt/tool → kept
     """
 
-    alternative: Alternative  #: alternative of which the link is kept
+    alternative: Alternative  #: alternative whose file or link is kept
 
     def probes(self) -> tuple[Probe, ...]:
         link = self.alternative.link

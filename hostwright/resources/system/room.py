@@ -46,8 +46,8 @@ class FreeSpace(Resource):
     r"""Software that is still to be installed has enough disk space and usable directories; else the host is refused.
 
     The file system of each part's directory must have enough free bytes and inodes for all parts on it. Directories
-    must be writable, and those for programs must not be mounted noexec. A part counts as installed if its ``unless``
-    path exists.
+    must be writable, and directories for programs must not be mounted noexec. A part counts as installed if its
+    ``unless`` path exists.
 
     >>> space = FreeSpace(10 * GB, (Share("the tool", "/opt/tool/bin", "/opt", 80),))
     >>> row = "/opt\t/opt\tdirectory\t8:1\t/\trw,relatime\t1000000\t600000\t500000\n"

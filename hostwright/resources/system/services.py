@@ -57,7 +57,7 @@ class Service(Resource):
 
 @dataclass(frozen=True, slots=True)
 class RestartedAfter(Resource):
-    r"""A running unit was started after the last change of its files, so that it uses their current content.
+    r"""A running unit was started after the last change of its files, so that the unit uses the files' current content.
 
     Use it for units that read their files only at start. The restart is planned if ``inputs`` change the files or if
     the files are newer than the start. A stopped unit stays stopped. If a restart disturbs the users of the unit, wrap
@@ -96,9 +96,10 @@ class RestartedAfter(Resource):
         return Change(f"{what} of {self.unit}", older % names if newer else soon, want, (Step(script),))
 
     def removal(self) -> tuple[Resource, ...]:
-        """Restart the unit if Hostwright's keys were removed from its files after its start (``changed(path)``).
+        """Restart the unit if Hostwright's keys were removed from the unit's files after the unit's start
+        (``changed(path)``).
 
-        If the unit's own file is among ``files``, the unit is not restarted, because it is removed with the role.
+        If the unit's own file is among ``files``, the unit is not restarted, because the unit is removed with the role.
         """
         if f"/etc/systemd/system/{self.unit}" in self.files:
             return ()

@@ -27,7 +27,7 @@ def resolve(
     """Return the packages for the words in ``wanted`` (``name`` or ``name=version``), and their dependencies.
 
     Each set of words is resolved separately, for a host without any package. Versions in ``before`` are used if the
-    archive still has them. A word that neither the archive nor ``before`` knows is omitted. ``folder`` is apt's working
+    archive still has them. A word that neither the archive nor ``before`` has is omitted. ``folder`` is apt's working
     directory. ``repositories`` are package files with repositories that words in ``wanted`` may come from. Raises
     ``ArtifactError`` if apt cannot resolve the words.
     """

@@ -1,7 +1,7 @@
 """Runs this machine's apt on the archive of any distribution, with a separate directory for apt's state.
 
-apt uses this machine's archive addresses, proxies and credentials, but not its package lists and caches. Package lists
-must be signed by the distribution's key.
+apt uses this machine's archive addresses, proxies and credentials, but not this machine's package lists and caches.
+Package lists must be signed by the distribution's key.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MOST_LIST_BYTES = 64 * 1024 * 1024
 def list_in(repository: Path) -> bytes:
     """Return the package list in ``repository``, a package file with an apt repository.
 
-    Raises ``ArtifactError`` if the file has none.
+    Raises ``ArtifactError`` if the file contains no package list.
     """
     try:
         with subprocess.Popen(
@@ -96,8 +96,9 @@ class Distribution:
 class AptArchive:
     """The distribution's archive to use: apt sources and signing keys.
 
-    ``sources`` is a file with apt sources, by default this machine's. ``keyring`` is a file with keys, by default from
-    the distribution's keyring package. ``components`` are used in addition to those in the sources.
+    ``sources`` is a file with apt sources, by default this machine's sources. ``keyring`` is a file with keys, by
+    default from the distribution's keyring package. ``components`` are used in addition to the components in the
+    sources.
     """
 
     sources: Path | None = None
@@ -298,7 +299,7 @@ def _settings(folder: Path) -> str:
         "APT::Architectures": ARCHITECTURE,
         "APT::Install-Recommends": "false",
         "APT::Sandbox::User": "root",  # apt's user _apt may have no access to this directory
-        # Ubuntu gives a phased update to some machines only, but all hosts must get the same versions.
+        # Ubuntu offers a phased update to some machines only, but all hosts must get the same versions.
         "APT::Get::Always-Include-Phased-Updates": "true",
         "APT::Update::Error-Mode": "any",
         "Acquire::Languages": "none",

@@ -1,4 +1,5 @@
-"""Packages of distributions that hosts receive from the mirror. A lock file lists their files with their sha256.
+"""Packages of distributions that hosts receive from the mirror. A lock file lists the package files, each with its
+sha256.
 
 The lock file is next to the stack's other lock file. Only ``invoke mirror`` writes it (see ``aptarchive``):
 
@@ -112,7 +113,7 @@ def packages_lock(store: Store, stack: str) -> Path:
 
 
 def parse_locked(text: str, where: Path) -> Locked:
-    """Parse ``text``, a lock file of packages. Raises ``InputError``, which names ``where``, for a damaged file."""
+    """Parse ``text``, a lock file of packages. Raises ``InputError`` with the path ``where`` for a damaged file."""
     try:
         return adapter(dict[str, LockedPackages]).validate_json(text)
     except ValueError as error:
@@ -175,7 +176,9 @@ class PackageMirror:
         return self.locked.get(distribution, LockedPackages()).lacking(words)
 
     def needed_by_others(self, distribution: str, names: Iterable[str]) -> tuple[str, ...]:
-        """Return the packages of ``distribution`` that ``names``, packages in repositories on a host's disk, need."""
+        """Return the packages of ``distribution`` that are needed by ``names``, packages in repositories on a host's
+        disk.
+        """
         others = self.locked.get(distribution, LockedPackages()).others
         return tuple(dict.fromkeys(need for name in names for need in others.get(name, ())))
 

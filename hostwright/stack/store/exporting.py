@@ -22,7 +22,7 @@ from hostwright.stack.store.sources import PINS, SUMS
 
 
 def export(files: Iterable[Mirrored], locks: Iterable[Path], folder: Path, progress: TransferProgress) -> None:
-    """Write ``files`` of the store, and the lock files ``locks`` that pin some of them, into ``folder``.
+    """Write ``files`` of the store, and the lock files ``locks`` that pin some of these files, into ``folder``.
 
     Existing files with the right size are kept. Raises ``ArtifactError`` if a file cannot be written.
     """

@@ -26,7 +26,7 @@ ONLINE = "is this machine online, and does it need a proxy (https_proxy)?"
 PROXY = "is https_proxy right?"
 TRUST = "if your network inspects TLS, set its CA: REQUESTS_CA_BUNDLE=FILE"
 
-#: progress callback with the number of received bytes and the total size, or ``None`` if unknown
+#: progress callback with the number of received bytes and the total size (``None`` if unknown)
 Tell = Callable[[int, int | None], None]
 
 
@@ -226,6 +226,6 @@ def _innermost(error: BaseException) -> BaseException:
 
 
 def discard(part: Path) -> None:
-    """Remove the file ``part`` of a download, and its file with the server's ETag or date."""
+    """Remove the file ``part`` of a download, and the file beside it with the server's ETag or date."""
     part.unlink(missing_ok=True)
     _validator(part).unlink(missing_ok=True)

@@ -62,7 +62,7 @@ class TransferProgress(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Mirrored:
-    """A file in the store, and its origin. ``pinned`` is whether this run pinned its checksum."""
+    """A file in the store, and its origin. ``pinned`` is whether this run pinned the file's checksum."""
 
     name: str
     file: str
@@ -150,7 +150,7 @@ class _Run:
             try:
                 sha256, came = self._obtain(artifact, wanted, folder / f"{artifact.file}.part")
             finally:
-                # `rmdir` fails if the folder contains a partial file, which a later download resumes
+                # `rmdir` fails if the folder contains a partial file; a later download resumes this file
                 with suppress(OSError):
                     folder.rmdir()
         if new:
@@ -237,8 +237,8 @@ class _Run:
 
     @contextmanager
     def _asked(self, server: str) -> Iterator[None]:
-        """Raise the earlier error of ``server`` if it was unreachable before, because another attempt would wait as
-        long.
+        """Raise the earlier error of ``server`` if the server was unreachable before, because another attempt would
+        take as long.
         """
         if server in self._silent:
             raise self._silent[server]

@@ -20,7 +20,8 @@ class FileSource(Protocol):
     """A local directory with files of stacks, used before downloads."""
 
     def find(self, artifact: AnyArtifact, wanted: str | None, /) -> Path | None:
-        """Return the path of the artifact's file with the sha256 ``wanted`` if known; ``None`` to download it.
+        """Return the path of the artifact's file with the sha256 ``wanted`` if known; ``None`` if the file must be
+        downloaded.
 
         Raises ``ArtifactError`` if the file is missing and must not be downloaded.
         """
@@ -45,7 +46,8 @@ class OwnFiles:
             raise InputError(f"'{self.folder}' is not a directory; give a directory with files", "--from")
 
     def find(self, artifact: AnyArtifact, wanted: str | None, /) -> Path | None:
-        """Return a file with the artifact's name in the directory or below, else one with its size and checksum.
+        """Return a file with the artifact's name in the directory or below, else a file with the artifact's size and
+        checksum.
 
         The search by checksum finds package files with another name.
         """

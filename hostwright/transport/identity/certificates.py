@@ -38,7 +38,7 @@ class Certificate:
         return f"{self.key.key_type}{SUFFIX} {base64.b64encode(self.blob).decode()}"
 
     def unfit(self, principal: str, algorithms: Collection[str], now_s: float) -> str:
-        """Return the reason against the certificate for the host ``principal``; empty if it is valid."""
+        """Return the reason why the certificate is not valid for the host ``principal``, else an empty text."""
         return next(self._faults(principal, algorithms, now_s), "")
 
     def _faults(self, principal: str, algorithms: Collection[str], now_s: float) -> Iterator[str]:
@@ -125,7 +125,7 @@ def _signed_with(blob: bytes) -> str:
 
     message = Message(blob)
     kind = message.get_text().removesuffix(SUFFIX)
-    # OpenSSH's PROTOCOL.certkeys defines the order of these fields; only the signature at the end is needed.
+    # Skip fields (in the order of OpenSSH's PROTOCOL.certkeys), because only the signature at the end is needed.
     for _ in range(1 + _KEY_FIELDS.get(kind, 2)):
         message.get_binary()
     message.get_int64(), message.get_int()

@@ -73,12 +73,12 @@ class KnownHost:
 
     @property
     def fingerprint(self) -> str:
-        """The key's fingerprint, or that of an empty key for a damaged line."""
+        """The key's fingerprint, or the fingerprint of an empty key for a damaged line."""
         return fingerprint(self.blob)
 
 
 class HostKeyMismatch(Unreachable):
-    """The host presented a key that differs from the recorded one; the message contains both fingerprints.
+    """The host presented a key that differs from the recorded key; the message contains both fingerprints.
 
     ``offered`` is the presented key, or ``None`` for a jump host. ``known`` are the lines with recorded keys.
     """
@@ -204,7 +204,7 @@ class Known:
 
 
 def has(entries: Iterable[KnownHost], blob: bytes, marker: str = "") -> bool:
-    """Whether one of ``entries`` has both the key ``blob`` and the marker."""
+    """Whether one of ``entries`` has both the key ``blob`` and ``marker``."""
     return any(entry.marker == marker and entry.is_for(blob) for entry in entries)
 
 
@@ -215,8 +215,8 @@ def contradicting(entries: Iterable[KnownHost], key_type: str) -> KnownHost | No
 
 
 def revokes(entry: KnownHost, blobs: Iterable[bytes]) -> bool:
-    """Return whether the ``@revoked`` line ``entry`` revokes one of the keys ``blobs``; a certificate stands for its
-    key.
+    """Return whether the ``@revoked`` line ``entry`` revokes one of the keys ``blobs``; for a certificate, its key
+    counts.
     """
     blob = certificates.plain(entry.blob) if "-cert-" in entry.key_type else entry.blob
     return blob in blobs

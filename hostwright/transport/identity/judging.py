@@ -37,7 +37,7 @@ _REVOKED = 1  #: exit status of ``ssh-keygen -Q`` for a revoked key
 def revoking(paths: Iterable[Path], key: HostKey, certificate: Certificate | None) -> Path | None:
     """Return the first of the files ``paths`` that revokes the key, the certificate or its authority.
 
-    Raises ``OSError`` for a file that cannot be read, and ``ValueError`` for one that cannot be parsed.
+    Raises ``OSError`` for a file that cannot be read, and ``ValueError`` for a file that cannot be parsed.
     """
     return next((path for path in paths if _revokes(path, key, certificate)), None)
 
@@ -103,8 +103,8 @@ class Judgement:
     def accepted(self) -> bool:
         """Return whether the presented key is known or certified; ``False`` for a new key.
 
-        Raises ``HostKeyMismatch`` if the key is revoked or differs from the recorded key, and ``Unreachable`` if it
-        cannot be verified.
+        Raises ``HostKeyMismatch`` if the key is revoked or differs from the recorded key, and ``Unreachable`` if the
+        key cannot be verified.
         """
         self._refuse_listed()
         self._refuse_short()

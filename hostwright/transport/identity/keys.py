@@ -13,7 +13,7 @@ from hostwright.common.secret import Secret
 KEY_TYPES = ("ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa")
 #: maximum number of characters of a line with a key (a 16384-bit RSA key has 2,750)
 LINE_CHARACTERS = 8192
-_DSA = "ssh-dss"  #: obsolete key type, which sshd has not offered by default since OpenSSH 7.0
+_DSA = "ssh-dss"  #: obsolete key type; sshd has not offered keys of this type by default since OpenSSH 7.0
 _CLOUD_INIT = ("-----BEGIN SSH HOST KEY KEYS-----", "-----END SSH HOST KEY KEYS-----")
 
 

@@ -65,8 +65,8 @@ def without(path: Path, content: bytes, name: str, keys: Collection[HostKey]) ->
 def _other_names(names: str, name: str) -> str:
     """Return ``names`` without ``name``; empty if no name without ``!`` remains.
 
-    Names that begin with ``|``, ``#`` or ``@`` are dropped, because they have another meaning at the beginning of a
-    line.
+    Names that begin with ``|``, ``#`` or ``@`` are dropped, because these characters have another meaning at the start
+    of a line.
     """
     if names.startswith("|"):
         return ""

@@ -1,4 +1,4 @@
-"""A paramiko transport that limits what a server may send, selects host key algorithms, and keeps the server's key."""
+"""A paramiko transport that limits the data from a server, selects host key algorithms, and keeps the server's key."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FAST_CIPHERS = ("aes128-gcm@openssh.com", "aes256-gcm@openssh.com")
 _PACKET_BYTES = 256 * 1024 + 64  #: maximum number of bytes of an SSH packet: OpenSSH's limit plus a checksum
 _OPENSSH = "SSH-2.0-OpenSSH_"  #: prefix of the version line that OpenSSH sends
 _KEX_KINDS = range(MSG_KEXINIT, 50)  #: message numbers of a key exchange (RFC 4250, 4.1.2)
-#: maximum number of bytes of a key exchange message (our choice); paramiko's time grows with the square of it
+#: maximum number of bytes of a key exchange message (our choice); paramiko's time grows with the square of this size
 _KEX_BYTES = 64 * 1024
 _REKEYING = 200  #: number of ordinary messages that cause as much work as one key exchange (our estimate)
 #: message with an item count that paramiko does not check → number of strings before the count
@@ -193,7 +193,7 @@ class _Packetizer(Packetizer):
         return kind, message
 
     def send_message(self, data: Message) -> None:
-        """Raise the host's allowance too, because the host replies to data with window adjustments."""
+        """Send ``data``, and raise the host's allowance, because the host replies to data with window adjustments."""
         content = data.asbytes()
         if self._allowance and content[0] == MSG_CHANNEL_DATA:
             self._allowance.sent(len(content))
@@ -234,7 +234,7 @@ def make_transport(
     sock: socket.socket | paramiko.Channel,
     disabled_algorithms: dict[str, list[str]] | None = None,
 ) -> Transport:
-    """Return a transport with Hostwright's timeouts, fast ciphers preferred, and the host key ``algorithms``."""
+    """Return a transport with Hostwright's timeouts, a preference for fast ciphers, and the host key ``algorithms``."""
     packetizer: Any = functools.partial(_Packetizer, allowance)
     transport = Transport(sock, disabled_algorithms=disabled_algorithms, packetizer_class=packetizer)
     left_s = max(deadline.left_s(), 0.001)

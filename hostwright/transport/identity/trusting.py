@@ -51,7 +51,8 @@ class _Server:
 
 
 def known(target: Target, options: Options) -> tuple[KnownHost, ...]:
-    """Return the ``known_hosts`` lines with a key for the host ``target``, else those for its name without the port.
+    """Return the ``known_hosts`` lines with a key for the host ``target``, else the lines for the host's name without
+    the port.
 
     Raises ``Unreachable`` for an invalid configuration, and ``HostError`` for a file that cannot be read.
     """
@@ -91,7 +92,7 @@ def replace(target: Target, options: Options, keys: Sequence[HostKey]) -> Replac
     _refuse_what_would_stay(server, keys, () if keys else before)
     with _told(server.host):
         first, *others = server.own
-        # Old keys are removed before new keys are added, so that a crash never leaves both trusted.
+        # Old keys are removed before new keys are added, so that a crash never leaves old and new keys trusted.
         changed = [path for path in others if path.exists() and _rewrite(server, path, keys, add=False)]
         if (keys or first.exists()) and _rewrite(server, first, keys, add=True):
             changed.insert(0, first)
@@ -166,7 +167,9 @@ def _rewrite(server: _Server, path: Path, keys: Sequence[HostKey], *, add: bool)
 
 
 def _put(path: Path, content: bytes, seen: os.stat_result) -> bool:
-    """Return ``False`` if the old file has changed since ``seen``: ssh and ssh-keygen write without a lock."""
+    """Write ``content`` to ``path``, or return ``False`` if the file has changed since ``seen``: ssh writes without a
+    lock.
+    """
     if not stat.S_ISREG(seen.st_mode):
         raise OSError(errno.EINVAL, "the path is not a regular file", str(path))
     descriptor, name = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)

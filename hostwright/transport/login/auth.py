@@ -110,7 +110,7 @@ class Login:
     def _load(self, path: Path, *, asked_for: bool = False) -> list[paramiko.PKey]:
         """Return the private key in ``path``, or an empty list if it cannot be loaded.
 
-        The reason is appended to ``_notes`` for the final error, except for a missing default key file.
+        The reason for a failure is appended to ``_notes`` for the final error, except for a missing default key file.
         """
         try:
             return [self._keys.get(path)]

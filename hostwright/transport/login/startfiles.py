@@ -16,7 +16,7 @@ from hostwright.common.untrusted import Pattern
 if TYPE_CHECKING:
     from hostwright.transport.session import Session
 
-_LIMIT_S = 5  #: time limit in seconds for running one start file of a login shell (our choice)
+_LIMIT_S = 5  #: time limit in seconds for running one startup file of a login shell (our choice)
 _TIMEOUT_S = 60.0
 _CAP_BYTES = 4096
 #: pattern for an error that glibc's loader prints before each program (elf/rtld.c)

@@ -1,7 +1,7 @@
 """Runs programs as root, with sudo if the login user is not root. The programs are sent over standard input.
 
 A password never appears in an argument, an environment variable, a file or a log: the shell's builtin ``printf`` writes
-it to sudo's standard input.
+the password to sudo's standard input.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ SUDO_PLACES = ("/usr/bin/sudo", "/bin/sudo", "/usr/local/bin/sudo", "/usr/sbin/s
 #: ``find`` arguments that match a file only if root alone can have installed and can change it
 SUDO_TRUSTED = "-type f -uid 0 ! -perm /022"
 
-#: line between the password and root's program, up to which root's shell drops all lines
+#: line between the password and root's program; root's shell drops all lines up to this line
 _BEGIN = "hostwright-begin"
 _DROP = f"while IFS= read -r l; do case $l in {_BEGIN}) break;; esac; done; "
 
-#: names of environment variables that root keeps; others (PYTHONPATH) could make root run a user's code
+#: names of environment variables that root keeps; other variables (PYTHONPATH) could make root run a user's code
 _LOWER = tuple(f"{name}_proxy" for name in ("http", "https", "ftp", "all", "no"))
 PROXIES = (*_LOWER, *(name.upper() for name in _LOWER))
 _KEPT = "".join(f' ${{{name}+"{name}=${name}"}}' for name in PROXIES)
@@ -78,9 +78,9 @@ class _Answered(Protocol):
 def wrap(user_program: str, root_program: str, *, password: Secret | None, sudo: str | None = None) -> bytes:
     """Return a program for ``/bin/sh`` that runs ``user_program`` as the login user, then ``root_program`` as root.
 
-    Both are POSIX sh and have an empty standard input. The exit status is that of the last part that is not empty, or
-    ``BECOME_FAILED_STATUS``; pass the output to ``check_become``. ``sudo`` is a path of sudo outside ``SUDO_PLACES``.
-    Raises ``InputError`` for a password with a line break or NUL byte.
+    Both programs are POSIX sh and have an empty standard input. The exit status is that of the last program that is not
+    empty, or ``BECOME_FAILED_STATUS``; pass the output to ``check_become``. ``sudo`` is a path of sudo outside
+    ``SUDO_PLACES``. Raises ``InputError`` for a password with a line break or NUL byte.
     """
     text = f"LC_ALL=C; PATH={PATH}:${{PATH:-/bin}}; export LC_ALL PATH\n(\n:\n{user_program}\n) </dev/null\n"
     if root_program:
@@ -119,8 +119,8 @@ def root_command(
 ) -> tuple[str, bytes]:
     """Return a command that runs ``script`` as root, and the bytes to send first on the command's standard input.
 
-    ``arguments`` are ``$1``… of the script, which can read further data from standard input. First run a program from
-    ``wrap`` to check that sudo works: otherwise sudo would read the data as passwords.
+    ``arguments`` are ``$1``… of the script. The script can read further data from standard input. First run a program
+    from ``wrap`` to check that sudo works: otherwise sudo would read the data as passwords.
     """
     flags = "-n" if password is None else "-k -S -p ''"
     become = (
@@ -137,8 +137,8 @@ def root_command(
 def _find_sudo(named: str | None) -> str:
     """Return shell commands that set ``$sudo`` to the path of the first trusted sudo, or to an empty text.
 
-    If ``named`` is not one of ``SUDO_PLACES``, the commands also check its parent directories, and reject symbolic
-    links.
+    If ``named`` is not one of ``SUDO_PLACES``, the commands also check the parent directories of ``named``, and reject
+    symbolic links.
     """
     places = " ".join(SUDO_PLACES)
     if named is None or named in SUDO_PLACES:

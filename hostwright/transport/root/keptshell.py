@@ -1,4 +1,6 @@
-"""A persistent shell: runs programs one after another over one channel. Otherwise each needs a new channel and sudo."""
+"""A persistent shell: runs programs one after another over one channel. Without this shell, each program needs a new
+channel and sudo.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from hostwright.transport.session import CAP_BYTES
 
 LONGEST_S = 86_400.0  #: maximum lifetime in seconds of a persistent shell on a host (our choice)
 _END_S = 1.0  #: seconds to wait for the end of a persistent shell (our choice)
-#: input for one program, which a separate shell runs, with the marks of ``transport.frame``
+#: input for one program, with the marks of ``transport.frame``; a separate shell runs the program
 _PROGRAM = (
     "printf %%s%%s hwbegin- {nonce}; printf %%s%%s hwbegin- {nonce} >&2; /bin/sh -c %s </dev/null; "
     'end="{nonce} $?."; printf %%s%%s hwend- "$end"; printf %%s%%s hwend- "$end" >&2\n'
@@ -59,7 +61,9 @@ class KeptShell:
         return output
 
     def _make_room(self) -> None:
-        """End the shell after its current program, to free a channel when the host refuses another (MaxSessions)."""
+        """End the shell after its current program, to free a channel when the host refuses a new channel
+        (MaxSessions).
+        """
         if self._lock.acquire(timeout=_END_S):
             try:
                 if self._talk:
@@ -82,7 +86,7 @@ class _Talk:
         self._thread.start()
 
     def run(self, script: str, timeout_s: float) -> Output | None:
-        """Return the output of ``script``, or ``None`` if the shell ended before ``script`` began."""
+        """Return the output of ``script``, or ``None`` if the shell ended before ``script`` started."""
         deadline, nonce = Deadline(timeout_s), secrets.token_hex(12)
         with self._changed:
             self._stdout, self._stderr = _Kept(nonce), _Kept(nonce)
@@ -106,7 +110,7 @@ class _Talk:
         return Output(UNKNOWN_STATUS, *outputs, self._full(), took_s) if self._stdout.begun else None
 
     def end(self) -> None:
-        """End the shell, and wait until the host has freed its channel."""
+        """End the shell, and wait until the host has freed the shell's channel."""
         self.open = False
         self._input.put(b"")
         self._thread.join(_END_S)

@@ -27,9 +27,10 @@ _STATUS_BYTES = 4  #: maximum number of bytes of the line end and exit status af
 
 
 def packed(program: bytes, nonce: bytes = b"") -> bytes:
-    """Compress ``program`` for the shell command ``COMMAND``, which unpacks and runs it.
+    """Compress ``program`` for the shell command ``COMMAND``. ``COMMAND`` unpacks and runs the program.
 
-    ``nonce`` is the part that differs for each host. The rest is cached for all hosts, so it must not contain a secret.
+    ``nonce`` is the part that differs for each host. The rest of the program is cached for all hosts, and must not
+    contain a secret.
     """
     if not nonce:
         return gzip.compress(program, _LEVEL, mtime=0)
@@ -42,7 +43,7 @@ def _member(piece: bytes) -> bytes:
 
 
 def room(cap_bytes: int) -> int:
-    """Return the maximum size of ``cap_bytes`` of output after compression, which may be larger."""
+    """Return the maximum size of ``cap_bytes`` of output after compression; may exceed ``cap_bytes``."""
     return cap_bytes + cap_bytes // 1000 + 64
 
 

@@ -1,7 +1,7 @@
 """A root shell: an open session, with the password and the path of sudo that the login user needs to become root.
 
-Every program that runs as root on a host runs through ``RootShell``, which checks that sudo started it, and that no
-signal killed it (the host is still up).
+Every program that runs as root on a host runs through ``RootShell``. It checks that sudo started the program, and that
+no signal killed it (as when the host shuts down).
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ class RootShell:
     def attempt(self, script: str, *, timeout_s: float, as_user: str = "", **limits: Unpack[ProgramLimits]) -> Output:
         """Run the program ``as_user`` as the login user, then ``script`` as root. The caller checks the exit status.
 
-        Both have an empty standard input, and together at most ``timeout_s`` seconds. The status is that of ``script``,
-        or of ``as_user`` if ``script`` is empty. Raises ``BecomeError`` if the login user cannot become root, and
-        ``Unreachable`` on a timeout, a lost connection, or if the program was killed.
+        Both programs have an empty standard input, and together at most ``timeout_s`` seconds. The exit status is that
+        of ``script``, or of ``as_user`` if ``script`` is empty. Raises ``BecomeError`` if the login user cannot become
+        root, and ``Unreachable`` on a timeout, a lost connection, or if the program was killed.
 
         >>> shell.attempt("test -e /no/such/file", timeout_s=10).status
         1
@@ -88,7 +88,8 @@ class RootShell:
         cap_bytes: int,
         idle_s: float | None = None,
     ) -> Output:
-        """Run a long program like ``attempt``, but compress the program and its output, which arrives in one piece.
+        """Run a long program like ``attempt``, but compress the program and its output. The output arrives in one
+        piece.
 
         ``cap_bytes`` limits the unpacked output. ``nonce`` is the part of the program that differs for each host.
         Raises the exceptions of ``attempt``, and ``ProtocolError`` if the compressed output is damaged or incomplete.

@@ -22,7 +22,7 @@ _Address = tuple[int, int, int, str, Any]
 class _PromptSocket(socket.socket):
     """A socket that acknowledges received data at once.
 
-    sshd's first reply waits for an acknowledgement, which the kernel would delay by 40 ms.
+    sshd's first reply waits for an acknowledgement, and the kernel would delay the acknowledgement by 40 ms.
     """
 
     def recv(self, size: int, flags: int = 0, /) -> bytes:

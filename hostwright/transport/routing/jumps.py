@@ -46,7 +46,7 @@ class Jumps:
         self._leases: dict[Hashable, Lease] = {}
 
     def borrow(self, key: Hashable, connect: Callable[[], fabric.Connection], deadline: Deadline) -> Lease:
-        """Return the lease of the shared connection for ``key``, which ``connect`` opens if needed.
+        """Return the lease of the shared connection for ``key``. ``connect`` opens the connection if needed.
 
         Call ``give_back`` once for each call. Raises the exception of ``connect``, even from another thread, so that a
         dead jump host is tried once. Raises ``TimeoutError`` after the deadline.

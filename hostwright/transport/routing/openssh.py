@@ -1,7 +1,7 @@
 """Reads ``ssh_config`` with OpenSSH's client: ``ssh -G`` prints the settings of a host.
 
-Each run of ``ssh -G`` takes some milliseconds and 10 MB, so it runs only for the first two hosts of a group: see
-``OpenSsh.answer``.
+Each run of ``ssh -G`` takes some milliseconds and 10 MB, so ``ssh -G`` runs only for the first two hosts of a group:
+see ``OpenSsh.answer``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hostwright.common.errors import InputError
 from hostwright.transport.routing.stanzas import Stanzas
 
 _READING_S = 30.0  #: time limit in seconds for one run of ``ssh -G``. A ``Match exec`` may query a directory service.
-#: maximum number of parallel runs of ``ssh -G``, of which each needs 10 MB
+#: maximum number of parallel runs of ``ssh -G``; each run needs 10 MB
 _AT_ONCE = 4
 #: seconds after which a run of ``ssh -G`` no longer counts for ``_AT_ONCE``, as it probably waits for ``Match exec``
 _WORKING_S = 0.5
@@ -78,7 +78,7 @@ class SshSettings:
             self._values.setdefault(keyword.lower(), []).append(value.strip())
 
     def all(self, keyword: str) -> list[str]:
-        """All values of ``keyword``, which may appear several times."""
+        """All values of ``keyword``; a keyword may occur several times."""
         return self._values.get(keyword, [])
 
     def text(self, keyword: str) -> str:
@@ -91,11 +91,11 @@ class SshSettings:
         return self.text(keyword).lower() not in ("", "no", "false", "off")
 
     def names(self, keyword: str) -> tuple[str, ...]:
-        """The values of the setting ``keyword``, which are separated by commas."""
+        """The comma-separated values of the setting ``keyword``."""
         return tuple(name for name in self.text(keyword).split(",") if name)
 
     def unknown(self) -> list[str]:
-        """Keywords about host keys of a later OpenSSH that Hostwright does not know."""
+        """Keywords about host keys that a later OpenSSH has and Hostwright does not support."""
         return [word for word in self._values if _TRUST.search(word) and word not in _UNDERSTOOD]
 
 

@@ -40,7 +40,7 @@ def config_of(options: Options) -> Path | None:
 
 
 def _with_own_file(endpoint: Endpoint, path: Path) -> Endpoint:
-    """Use ``path`` instead of the user's and the system's ``known_hosts`` files. Keys that these revoke are still
+    """Use ``path`` instead of the user's and the system's ``known_hosts`` files. Keys that those files revoke are still
     refused.
     """
     others = (*endpoint.known_hosts, *endpoint.system_known_hosts)
@@ -61,7 +61,7 @@ def jumps_of(target: Target, endpoint: Endpoint, options: Options) -> list[Endpo
 def _chain(endpoint: Endpoint, options: Options, also: Path | None, depth: int = 0) -> list[Endpoint]:
     """Return the jump hosts on the route to ``endpoint``, the nearest to this machine first.
 
-    Jump hosts use the inventory's ``known_hosts`` file ``also`` in addition to their own.
+    Jump hosts use the inventory's ``known_hosts`` file ``also`` in addition to their own files.
     """
     if depth > _MAX_HOPS:
         raise InputError(f"the jump hosts of '{endpoint.address}' form a loop; correct ProxyJump in ssh_config")
@@ -69,7 +69,7 @@ def _chain(endpoint: Endpoint, options: Options, also: Path | None, depth: int =
     for position, text in enumerate(endpoint.proxy_jump):
         jump = sshconfig.resolve(sshconfig.hop(text), config_of(options), options.shared.openssh)
         if (jump.address, jump.port) == (endpoint.address, endpoint.port):
-            continue  # A ProxyJump for ``Host *`` also applies to the jump host, but cannot lead to itself.
+            continue  # A ProxyJump for ``Host *`` also names the jump host as its own jump host.
         if also:
             jump = replace(jump, known_hosts=tuple(dict.fromkeys((also, *jump.known_hosts))))
         if position == 0:

@@ -16,7 +16,7 @@ from hostwright.transport.routing.openssh import Destination
 
 
 def ssh_command(target: Target, options: Options, command: str = "", *, terminal: bool = False) -> tuple[str, ...]:
-    """Return the arguments of ``ssh`` to log in to ``target``, or to run ``command`` in its login shell.
+    """Return the arguments of ``ssh`` to log in to ``target``, or to run ``command`` in the host's login shell.
 
     ssh fails for an unknown host key, and prompts for the password. ``terminal`` requests a terminal for a command.
     Raises ``Unreachable`` for an invalid inventory or ``ssh_config``.

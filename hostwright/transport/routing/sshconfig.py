@@ -1,6 +1,6 @@
 """Resolves address, login and host key settings of a server from the inventory and ``ssh_config``.
 
-OpenSSH itself reads ``ssh_config``; this module parses its output.
+OpenSSH itself reads ``ssh_config``; this module parses OpenSSH's output.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Tokens:
         }.get(token)
 
     def filled(self, text: str, more: Mapping[str, str] | None = None) -> str:
-        """Expand the tokens and environment variables in ``text``. ``more`` are the tokens of this setting only.
+        """Expand the tokens and environment variables in ``text``. ``more`` are further tokens, only for this setting.
 
         Raises ``InputError`` for a token or variable without a value.
         """
@@ -82,7 +82,8 @@ class Tokens:
     def paths(self, setting: str, text: str) -> tuple[Path, ...]:
         """Return the paths in ``text``, the value of ``setting``: file names separated by spaces, with tokens expanded.
 
-        Raises ``InputError`` for a path that is not absolute, because it is probably part of a name with a space.
+        Raises ``InputError`` for a path that is not absolute, because such a path is probably part of a name with a
+        space.
         """
         found = tuple(self.path(name) for name in text.split() if name.lower() != "none")
         for path in found:
@@ -95,7 +96,7 @@ class Tokens:
 
 
 SSH_PORT = 22
-#: minimum number of RSA key bits for OpenSSH before 9.1, which lacks the setting RequiredRSASize
+#: minimum number of RSA key bits for OpenSSH before 9.1 (without the setting RequiredRSASize)
 RSA_BITS = 1024
 _USER_KEYS = ("~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa")
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-#: pattern for a line that begins a stanza; the keyword may be in quotes
+#: pattern for the first line of a stanza; the keyword may be in quotes
 _BEGINS = re.compile(rb"(?im)^[^#a-z\n]*(host|match)(?![a-z])[ \t]*=?[ \t]*([^\n]*)$")
 _PATTERNS = re.compile(rb"[\w.:*?! \t-]+")
 _EVERYONE = re.compile(rb"(?i)(?:(?:final|canonical)[ \t]+)?all")

@@ -283,7 +283,9 @@ class Handler(BaseRequestHandler):
 
 
 def _path(target: str) -> str:
-    """Return the path of an HTTP request; empty if it has none. A proxy may send a whole URL (RFC 9112, 3.2.2)."""
+    """Return the path of an HTTP request; empty if ``target`` has no path. A proxy may send a whole URL (RFC 9112,
+    3.2.2).
+    """
     if target.startswith("/"):
         return target
     try:

@@ -26,7 +26,7 @@ def peer_address(peer: str) -> Peer:
 
 
 def peer_name(peer: str) -> str:
-    """Return the IPv4 address or IPv6 network of ``peer``, under which its connections are counted."""
+    """Return the IPv4 address or IPv6 network of ``peer``, the key for counting the peer's connections."""
     address = peer_address(peer)
     return str(address if address.version == 4 else ipaddress.ip_network((address, IPV6_NETWORK), strict=False))
 
@@ -43,7 +43,7 @@ class Places:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self, connection: socket.socket, peer: str) -> None:
-        """Give a slot to a new connection. If all are taken, first shut down an older connection."""
+        """Give a slot to a new connection. If all slots are taken, first shut down an older connection."""
         name = peer_name(peer)
         with self._lock:
             held = [*self._taken.values(), name]

@@ -1,4 +1,4 @@
-"""Programs that run on a host, in the Python of an environment there.
+"""Programs that run on a host, in the Python of an environment on the host.
 
-Each is sent as one file and is never imported.
+Each program is sent as one file and is never imported.
 """

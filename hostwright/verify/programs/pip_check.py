@@ -1,6 +1,6 @@
-"""Prints what ``pip check`` prints, and ends with its status, without the rest of pip, whose import takes seconds.
+"""Has the output and the exit status of ``pip check``, but does not import pip, which would take seconds.
 
-Where a Python is too old for ``importlib.metadata``, or has no pip with packages of its own, it runs pip.
+Runs ``pip check`` itself if this Python has no ``importlib.metadata``, or no ``packaging`` (even in pip).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 try:
     from importlib.metadata import distributions
 
-    FOUND = list(distributions())  # before pip, for which Debian adds wheels of its own to the path
+    FOUND = list(distributions())  # must precede the import of pip: Debian's pip adds its own wheels to the path
     try:
         from packaging.requirements import Requirement
         from packaging.tags import parse_tag, sys_tags
@@ -27,12 +27,12 @@ SUPPORTED = set(sys_tags())
 
 
 def normal(name: str) -> str:
-    """The name by which all spellings of a package's name are one."""
+    """Normalize a package's name: all spellings of one name give the same result."""
     return re.sub("[-_.]+", "-", name).lower()
 
 
 def main() -> int:
-    """Print what is wrong; an exit status."""
+    """Print the errors; return the exit status."""
     installed: dict[str, Any] = {}
     for one in FOUND:
         if one.metadata["Name"]:

@@ -1,4 +1,4 @@
-"""Seeds: files for an unattended installation, which contain the new host key."""
+"""Seeds: files for an unattended installation. A seed contains the new host key."""
 
 from pathlib import Path
 

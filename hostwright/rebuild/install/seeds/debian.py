@@ -1,7 +1,7 @@
 """Seed of Debian's installer: a preseed file, and a script that the installer runs at the end.
 
 Settings are named as in the Debian Installation Guide, appendix B. Kernel arguments configure the network, because the
-preseed file is fetched over it. The script writes the network settings to the new system.
+installer fetches the preseed file over the network. The script writes the network settings to the new system.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _find_disk(install: Install) -> str:
 def _late_command(install: Install, url: str, beside: Mapping[str, str]) -> str:
     """Return a shell command for the end of the installation.
 
-    The command has neither line breaks nor backslashes, which are special in a preseed file.
+    The command has neither line breaks nor backslashes, because both are special in a preseed file.
     """
     fetch = sh('wget -q -O "$name" %s/"$name" || exit 1', url)
     rule = sh("echo %s > %s && chmod 440 %s", f"{install.user} ALL=(ALL) NOPASSWD: ALL", *[f"/target{SUDOERS}"] * 2)

@@ -33,7 +33,7 @@ RESERVED_USERS = frozenset((
     "render", "input",
 ))  # fmt: skip
 _HASH = re.compile(r"\$(?:5|6|7|y|gy|2[abxy])\$[./A-Za-z0-9$=,+-]{13,250}", re.ASCII)
-#: pattern for Ansible templates in a value, which Hostwright does not evaluate
+#: pattern for Ansible templates in a value; Hostwright does not evaluate these templates
 _TEMPLATE = re.compile(r"\{\{\s*(inventory_hostname|ansible_)\w*.*?\}\}")
 
 

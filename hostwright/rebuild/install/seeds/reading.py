@@ -1,4 +1,4 @@
-"""Reader for a host's installation settings in the inventory, with a check for conflicts between them.
+"""Reader for a host's installation settings in the inventory, with a check for conflicting settings.
 
 ``hostwright_install`` and ``hostwright_reinstall`` can each be a mapping, or one variable per field
 (``hostwright_install_disk``). Fields of the host override fields of its groups.
@@ -16,7 +16,7 @@ from hostwright.rebuild.install.seeds import fields as v
 from hostwright.rebuild.install.seeds.settings import Install, Reinstall
 
 INSTALL, REINSTALL = "hostwright_install", "hostwright_reinstall"
-#: error text for a seed with a fixed path but without allowed clients, from which any client could fetch the host key
+#: error text for a seed with a fixed path but without allowed clients: any client could fetch the host key
 WHO_IS_NEEDED = "is needed with a fixed path: an address, a network, or any"
 #: kernel argument that makes Debian's installer accept any TLS certificate
 UNCHECKED = "debian-installer/allow_unauthenticated_ssl"
@@ -113,7 +113,8 @@ def _conflicts_ubuntu(install: Install) -> Iterator[tuple[str, str]]:
     for key, disk in (("disk", install.disk), ("second_disk", install.second_disk)):
         if disk is not None and disk.path.startswith("/dev/disk/"):
             yield key, "Ubuntu's installer knows a path only as the kernel names it (/dev/sda); give serial or model"
-        # The installer of Ubuntu 20.04 ignores vendor (supported since subiquity 21.01.1) and smallest (since 20.06.1).
+        # The installer of Ubuntu 20.04 ignores ``vendor`` (supported since subiquity 21.01.1) and ``size: smallest``
+        # (since 20.06.1).
         if disk is not None and release == FIRST_AUTOINSTALL and (disk.vendor or disk.size == "smallest"):
             yield (
                 key,

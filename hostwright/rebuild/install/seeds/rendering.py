@@ -21,7 +21,7 @@ class Seed:
 
     The installer fetches the file ``first`` before all others. The site's boot loader must pass ``command_line`` to the
     kernel; quote a ``;`` in it for GRUB. With the kernel argument ``checksum``, if any, the installer accepts only this
-    first file.
+    version of ``first``.
     """
 
     files: Mapping[str, bytes] = field(repr=False)

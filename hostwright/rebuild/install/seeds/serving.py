@@ -1,8 +1,8 @@
 """Server of seeds (files for installers, with the host key) for the hosts that are being installed.
 
-Installers cannot authenticate. Therefore the URL path of a seed is random, or only some clients may use it. Once a
-client has fetched a file, only this client may fetch further files. Serving ends with the installation. Clients that
-may not fetch a seed can have only few connections.
+Installers cannot authenticate. Therefore the URL path of a seed is random, or only some clients may fetch the seed.
+Once a client has fetched a file, only this client may fetch further files. Serving ends with the installation. Clients
+that may not fetch a seed can have only few connections.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class SeedServer:
         self._server = self._thread = None
 
     def reserve(self, host: str, *, path: str = "") -> str:
-        """Reserve a URL for the seed of ``host`` until ``withdraw``, and return it without a trailing slash.
+        """Reserve a URL for the seed of ``host`` until ``withdraw``, and return this URL without a trailing slash.
 
         The URL ends with ``path``, by default a random path. Raises ``InputError`` if another host has the same path.
         """
@@ -88,7 +88,8 @@ class SeedServer:
             return self._url(kept.path)
 
     def publish(self, host: str, seed: Seed, *, only_from: str | None, path: str = "") -> str:
-        """Serve ``seed`` to the clients in ``only_from`` (an address or a network; ``None``: all); return its URL.
+        """Serve ``seed`` to the clients in ``only_from`` (an address or a network; ``None``: all); return the seed's
+        URL.
 
         An earlier seed of ``host`` and the record of its fetched files are dropped.
         """
@@ -121,7 +122,8 @@ class SeedServer:
             return frozenset(self._hosts[host].failed) if host in self._hosts else frozenset()
 
     def wait_fetched(self, host: str, timeout_s: float, *, name: str = "") -> bool:
-        """Wait until the file ``name`` (default: ``Seed.first``) is fetched; return ``False`` after ``timeout_s``.
+        """Wait until the file ``name`` (default: ``Seed.first``) has been fetched; return ``False`` after
+        ``timeout_s``.
 
         Returns ``False`` at once if the seed is withdrawn.
         """

@@ -108,11 +108,11 @@ class Install:
     layout: Literal["lvm", "direct", "raid1"] = "direct"
     boot: Literal["network", "media"] = "network"
     image: v.Url = ""
-    hostname: v.Hostname = ""  #: default: the host's name in the inventory up to the first dot
-    user: v.User = ""  #: default: the login user from the inventory
-    password_hash: v.Hash = None  #: default: no password, so only SSH keys allow a login
+    hostname: v.Hostname = ""  #: name of the new system; default: the inventory name up to the first dot
+    user: v.User = ""  #: user to create; default: the login user from the inventory
+    password_hash: v.Hash = None  #: hash of the user's password; default: no password, so only SSH keys allow a login
     network: Network = field(default_factory=Network)
-    mirror: v.Url = ""  #: default: the mirror that the installer chooses
+    mirror: v.Url = ""  #: URL of a mirror of the distribution; default: the installer's choice
     proxy: v.Url = ""
     timezone: v.Timezone = "Etc/UTC"
     locale: v.Locale = "en_US.UTF-8"
@@ -142,11 +142,11 @@ class Install:
 class Reinstall:
     """A site's own command (MAAS, Foreman, Warewulf) that reinstalls a host, run on this machine by ``/bin/sh``.
 
-    It must exit with 0 within ``timeout`` seconds. ``host_keys`` is the source of the new host key. With ``given``,
-    this machine serves the key below ``HOSTWRIGHT_SEED``, and the command must make the new system fetch it. With
-    ``console``, the new system generates the key, which is read from its console. ``path`` is a fixed URL path of the
-    served key, and requires ``allow_from``; by default the path is random. With ``https``, the command also receives
-    the certificate to trust.
+    The command must exit with 0 within ``timeout`` seconds. ``host_keys`` is the source of the new host key. With
+    ``given``, this machine serves the key below ``HOSTWRIGHT_SEED``, and the command must make the new system fetch it.
+    With ``console``, the new system generates the key, and this machine reads the key from the host's console. ``path``
+    is a fixed URL path of the served key and requires ``allow_from``. By default, the path is random. With ``https``,
+    the command also receives the certificate to trust.
     """
 
     command: v.Command

@@ -1,7 +1,7 @@
 """Seed of Ubuntu's installer: an autoinstall document as user-data for cloud-init's data source NoCloud.
 
 See Ubuntu's "Autoinstall configuration reference manual". The document's part ``user-data`` is for cloud-init in the
-installed system, which writes the host key before sshd starts.
+installed system: cloud-init writes the host key before sshd starts.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ SUDOERS = "/etc/sudoers.d/90-hostwright"
 GRUB = "/etc/default/grub.d/90-hostwright.cfg"
 #: command that makes all copies of the seed private, because older installers leave the host key world-readable
 _LEFT_BEHIND = "chmod -Rf go= /etc/cloud/cloud.cfg.d/99-installer.cfg /var/log/installer || true"
-#: command that extends / to the whole volume group, because older installers give it at most 200 GiB
+#: command that extends / to the whole volume group, because older installers limit / to 200 GiB
 _WHOLE_GROUP = 'lvextend --resizefs --extents +100%FREE "$(findmnt -n -o SOURCE /target)" || true'
-_ESP = "1G"  #: size of the EFI system partition. Ubuntu's installer chooses the same size for large disks.
+_ESP = "1G"  #: size of the EFI system partition. For large disks, Ubuntu's installer would choose the same size.
 
 
 def files(install: Install, *, keys: KeyPair) -> dict[str, str]:

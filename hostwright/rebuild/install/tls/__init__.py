@@ -1,1 +1,3 @@
-"""HTTPS for seeds (files for installers): this machine's certificate authority, and its delivery by boot loaders."""
+"""HTTPS for seeds (files for installers): this machine's certificate authority, and the delivery of its certificate by
+boot loaders.
+"""

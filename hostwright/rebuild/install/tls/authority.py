@@ -1,7 +1,7 @@
 """Certificate authority of this machine's seed servers: created on first use, stored in the state directory.
 
-It can certify addresses but not names, so a thief of its key could impersonate a seed server, but not a package mirror.
-Each seed server gets a new certificate with a new key. That key is not stored.
+The authority can certify addresses but not names, so a thief of its key could impersonate a seed server, but not a
+package mirror. Each seed server gets a new certificate with a new key. That key is not stored.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey, EllipticCurvePublicKey
     from cryptography.x509 import Certificate, CertificateBuilder, KeyUsage, Name
 
-#: subdirectory of the state directory, and file name of the certificate authority's key and certificate
+#: folder of the certificate authority in the state directory, and name of the file with its key and certificate
 FOLDER, KEY = "seeds", "authority.pem"
-#: names in ``FOLDER`` of the authority's certificate and of an initial ramdisk with this certificate
+#: name of the file in ``FOLDER`` with the authority's certificate, and name of the initial ramdisk with it
 CERTIFICATE, PART = "hostwright-ca.pem", "hostwright-ca.cpio.gz"
-#: validity of the certificate authority, after which boot loaders need a new initial ramdisk
+#: validity of the authority's certificate; afterwards, boot loaders need a new initial ramdisk
 AUTHORITY_LASTS = timedelta(days=5 * 365)
 SERVER_LASTS = timedelta(days=30)  #: validity of a seed server's TLS certificate
 #: start of the validity of all certificates, early because a host with a flat battery may have a wrong clock
@@ -71,7 +71,7 @@ class Authority:
         """
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.minimum_version = ssl.TLSVersion.TLSv1_2
-        # The file contains a private key, and NamedTemporaryFile makes the file readable only by this user.
+        # The file contains a private key; NamedTemporaryFile makes it readable only by this user.
         with _told(self.folder), tempfile.NamedTemporaryFile(dir=self.folder) as file:
             file.write(self._server(address).reveal().encode())
             file.flush()

@@ -1,7 +1,7 @@
 """Additional initial ramdisk for an installer's kernel, with the CA certificate of seed servers and no secrets.
 
-A kernel unpacks all its ramdisks into one tree, where Debian's installer reads certificates. Ubuntu's installer has
-another root file system, to which initramfs-tools copies the certificate.
+A kernel unpacks all its ramdisks into one tree. Debian's installer reads certificates there. Ubuntu's installer has
+another root file system, and initramfs-tools copies the certificate into it.
 """
 
 from __future__ import annotations
