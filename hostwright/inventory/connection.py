@@ -301,7 +301,7 @@ def _way(value: Any) -> str:
     if plugin == "local":
         return "local"
     raise _Bad(
-        f"found {describe(value)}, expected ssh, or local for this machine; to skip the host, add !NAME to --hosts"
+        f"found {describe(value)}, expected 'ssh', or 'local' for this machine; to skip the host, add !NAME to --hosts"
     )
 
 

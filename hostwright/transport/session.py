@@ -207,7 +207,8 @@ class SshSession(ChannelSession):
             channel: paramiko.Channel = self._open(transport, deadline)
         except ChannelException as error:
             sentence = (
-                f"the host refuses another channel: {error.text}; probably MaxSessions in its sshd_config is too low"
+                f"the host refuses another channel: {error.text}; probably MaxSessions in the host's sshd_config is "
+                "too low"
             )
             raise self._failure(sentence) from error
         except (SSHException, EOFError, OSError) as error:

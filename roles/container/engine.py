@@ -146,7 +146,7 @@ class DockerEngine(Resource):
         if facts[SNAP_DOCKER].ok:
             return _refused(
                 "Docker is installed as a snap, whose containers cannot use GPUs; back up its data, remove the "
-                "snap (snap remove docker), and provision again",
+                "snap (`snap remove docker`), and provision again",
                 have="the snap",
                 want=wanted,
             )
@@ -154,9 +154,9 @@ class DockerEngine(Resource):
         present = {name for name in (SHIM, wanted) if (row := table.get(name)) and row.present}
         if SHIM in present and wanted not in present:
             return _refused(
-                f"the package {SHIM} provides the command docker, and {wanted} would replace it. Running "
+                f"the package {SHIM} provides the command `docker`, and {wanted} would replace it. Running "
                 f"containers would stay in podman; remove {SHIM} and provision again, or remove the role "
-                "container from the host's hostwright_roles",
+                "'container' from the host's hostwright_roles",
                 have=SHIM,
                 want=wanted,
             )
@@ -223,8 +223,8 @@ class FirewallRules(Resource):
         if ended and not self.force:
             sentence = (
                 f"Docker's rules are missing from the host's firewall ({have}). Only a restart of Docker restores "
-                f"them, and it would end {', '.join(ended)}; wait until nobody uses these containers, then pass "
-                '--force (with "live-restore": true in daemon.json, a restart keeps containers running)'
+                f"them, and the restart would end {', '.join(ended)}; wait until nobody uses these containers, then "
+                'pass --force (with "live-restore": true in daemon.json, a restart keeps containers running)'
             )
             return Refusal(what, have, want, "docker-firewall", sentence, alone=True)
         script = f'{FIREWALL_SH}[ -z "$(lost_rules)" ] || systemctl restart {DOCKER}'

@@ -48,7 +48,7 @@ class Registry:
 
     def __post_init__(self) -> None:
         if not self.at and (self.serve or self.authority):
-            raise ValueError("at is missing; set the registry's name and port, such as reg01:5000")
+            raise ValueError("`at` is missing; set the registry's name and port, such as reg01:5000")
         if bool(self.certificate) != bool(self.key):
             raise ValueError("only one of certificate and key is set; set both or neither")
 

@@ -105,4 +105,7 @@ def _refuse_overruled(fleet: Fleet) -> None:
     for host in load(fleet.path).hosts.values():
         for definition in definitions(host, ROLE, "authority"):
             if definition.wins and Path(definition.origin.file).name != FILE:
-                raise InputError(f"sets another registry_authority for {host.name}; remove it", str(definition.origin))
+                raise InputError(
+                    f"sets another registry_authority for {host.name} than {FILE}; remove this setting",
+                    str(definition.origin),
+                )

@@ -81,7 +81,7 @@ def test_stubs_that_win_in_the_loaders_cache_are_named_by_every_verb(provisioned
         on(host, f"rm {STUBS}; ldconfig")
     assert "driver-library-shadowed  driver  explains 5 failed checks" in failed.stdout
     assert "module-missing" not in failed.stdout
-    assert f"remove that line from {STUBS}, then run ldconfig" in tried.stderr
+    assert f"remove that line from {STUBS}, then run `ldconfig`" in tried.stderr
     assert provisioned("plan", "--hosts", "gpu01", "--roles", "driver").returncode == 0
 
 

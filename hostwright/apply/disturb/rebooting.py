@@ -220,7 +220,7 @@ class _Watch:
             raise HostError(
                 self._host,
                 f"the host is in maintenance mode after {self._after}, because a required systemd unit failed; check "
-                "its console and journalctl -b -p err",
+                "the host's console and `journalctl -b -p err`",
             )
         if seen.state in _UNSETTLED:
             jobs = f" ({len(seen.jobs)} job{'s' * (len(seen.jobs) > 1)})" if seen.jobs else ""

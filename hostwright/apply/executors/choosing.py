@@ -104,5 +104,5 @@ def workers_of(request: Request) -> Workers | None:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in packages:
             raise
-        sentence = f"the package {error.name} is not installed; run pip install {error.name}"
+        sentence = f"the package {error.name} is not installed; run `pip install {error.name}`"
         raise InputError(sentence, option) from error

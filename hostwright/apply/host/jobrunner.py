@@ -167,7 +167,7 @@ def _failure(host: str, plan: RolePlan, step: StepResult, explain: Callable[[str
     lines = [line for line in step.output.splitlines() if line.strip()]
     known = explain(step.output)
     because = _errors(lines, explain) or _told(known) or last_line(lines)
-    ended = "was cut off" if step.status is None else f"ended with status {step.status}"
+    ended = "did not finish" if step.status is None else f"ended with status {step.status}"
     tries = f" after {step.tries} tries" if step.tries > 1 else ""
     change, script = plan.steps[step.number]
     tail, units = tuple(lines[-TAIL_LINES:]), units_named(step.output)

@@ -53,7 +53,8 @@ def signing_of(hosts: Iterable[Host], root: Path) -> Signing:
     if len(keys) > 1:
         several = " and ".join(map(str, keys))
         raise InputError(
-            f"{KEY}: these hosts have several keys, but a plan file has one signature; set one key for all: {several}"
+            f"{KEY}: these hosts have several keys ({several}), but a plan file has one signature; set one key for all "
+            "hosts"
         )
     for path, place in signers.items():
         if not path.is_file():
@@ -142,7 +143,7 @@ def _keygen(arguments: Sequence[str], content: bytes = b"") -> subprocess.Comple
     except FileNotFoundError as error:
         raise InputError("signed plans need ssh-keygen, which is missing on this machine; install OpenSSH") from error
     except subprocess.TimeoutExpired as error:
-        raise InputError(f"ssh-keygen -Y {arguments[0]} did not end within {shown_limit(TIMEOUT_S)}") from error
+        raise InputError(f"`ssh-keygen -Y {arguments[0]}` did not end within {shown_limit(TIMEOUT_S)}") from error
 
 
 def _last(done: subprocess.CompletedProcess[bytes]) -> str:

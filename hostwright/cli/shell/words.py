@@ -193,7 +193,9 @@ class _Walk:
             return
         hosts = ",".join(self.bare) or self.named or "all"
         meant = Command("run", hosts=hosts, behind=tuple(words) or ("uptime",))
-        self._refuse(f"{self.typed} takes no words after --; use {' or '.join(suggestions.COMMANDS)} instead: {meant}")
+        self._refuse(
+            f"{self.typed} takes no words after '--'; use {' or '.join(suggestions.COMMANDS)} instead: {meant}"
+        )
 
     def _such_as(self, option: Argument) -> str:
         return f": {option.help}" if option.help else ""

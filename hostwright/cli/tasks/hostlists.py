@@ -31,7 +31,7 @@ def _of_term(term: str) -> list[str]:
         return [term]
     if sign == "&":
         raise InputError(
-            f"{term!r}: & is not allowed before a file; name the file first, then & and the group", _OPTION
+            f"{term!r}: '&' is not allowed before a file; name the file first, then '&' and the group", _OPTION
         )
     listed = _listed(name.removeprefix(MARK))
     if not sign:
@@ -40,7 +40,7 @@ def _of_term(term: str) -> list[str]:
 
     excluded = terms(",".join(listed))
     if any(one[0] in "!&" for one in excluded):
-        raise InputError(f"{term!r}: a file after ! must not contain terms with ! or &", _OPTION)
+        raise InputError(f"{term!r}: a file after '!' must not contain terms with '!' or '&'", _OPTION)
     return [sign + one for one in excluded]
 
 

@@ -146,7 +146,9 @@ def _no_roles(folder: Path, roles: Collection[Path]) -> Iterator[InputError]:
         place = folder.resolve() / (info.name if info.ispkg else f"{info.name}.py")
         if place not in roles and not info.name.startswith("_"):
             shown = folder / info.name / "__init__.py" if info.ispkg else folder / f"{info.name}.py"
-            yield InputError("has no @role function; if the file is not a role, begin its name with _", str(shown))
+            yield InputError(
+                "has no @role function; if the file is not a role, begin the file's name with '_'", str(shown)
+            )
 
 
 def _check_hosts(roster: Roster, hosts: Iterable[Host], found: Mistakes) -> None:

@@ -195,7 +195,9 @@ class Controller:
             kind = next((kind for kind in kinds if kind in known), None)
             if kind is None:
                 names = ", ".join(sorted(kind.value for kind in known))
-                raise BmcRefused(self.bmc.host, f"the BMC at {self.bmc.url} cannot {order}: it supports only {names}")
+                raise BmcRefused(
+                    self.bmc.host, f"the BMC at {self.bmc.url} cannot {order}: the BMC supports only {names}"
+                )
             self._system.reset_system(kind)
 
     def _await(self, wanted: Power, order: str) -> None:
@@ -207,8 +209,8 @@ class Controller:
             self._await_state(lambda: self._look() is wanted, "")
         except BmcStuck:
             says = _POWER.get(self._system.power_state, Power.UNKNOWN)
-            otherwise = "its console, its power supplies and the log of the BMC"
-            look = f"its console ({self.console_hint})" if self.console_hint else otherwise
+            otherwise = "the host's console, its power supplies and the log of the BMC"
+            look = f"the host's console ({self.console_hint})" if self.console_hint else otherwise
             raise BmcStuck(
                 self.bmc.host,
                 f"the BMC at {self.bmc.url} accepted the order to {order}, but still reports {says.value} after "
@@ -243,7 +245,7 @@ class Controller:
             target = next((target for target in targets if target in offered), None)
             if target is None:
                 names = ", ".join(sorted(source.value for source in offered)[:NAMED]) or "nothing"
-                raise self._error(f"cannot boot the host from {what}: it supports only {names}")
+                raise self._error(f"cannot boot the host from {what}: the BMC supports only {names}")
             self._system.set_system_boot_options(target, enabled=sushy.BootSourceOverrideEnabled.ONCE)
 
         def taken() -> bool:

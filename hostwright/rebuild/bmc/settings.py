@@ -206,7 +206,10 @@ def _url(value: Any) -> str:
     if parts.scheme not in ("https", "http"):
         raise _Bad(f"found {describe(text)}, expected a URL that begins with https://")
     if parts.query or parts.fragment or parts.path.rstrip("/") not in _PATHS:
-        raise _Bad(f"found {describe(text)}, expected only the address; the Redfish service is at /redfish/v1")
+        raise _Bad(
+            f"found {describe(text)}, expected only the BMC's address; remove the path and the query (the Redfish "
+            "service is at /redfish/v1)"
+        )
     if not (_HOST.fullmatch(name) or _is_ipv6(name)):
         raise _Bad(f"found {describe(text)}, which contains no valid name or address")
     return f"{parts.scheme}://{f'[{name}]' if ':' in name else name}{f':{port}' if port is not None else ''}"

@@ -286,7 +286,7 @@ class Installer:
         raise HostError(
             name,
             f"your {'PXE' if install.boot == 'network' else 'image'} installed "
-            f"{installed if system else 'an unidentified system'}, but hostwright_install says "
+            f"{installed if system else 'an unidentified system'}, but hostwright_install names "
             f"{SYSTEMS[install.os]} {install.release}: correct one of them, then run "
             f"{Command('rebuild', hosts=name, from_='reinstall')}",
         )

@@ -60,7 +60,7 @@ def read_fingerprint(text: str) -> str:
     if not _FINGERPRINT.fullmatch(text):
         raise InputError(
             f"found {text[:80]!r}, expected SHA256: and 43 characters, as the host's console shows it "
-            "(ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub)",
+            "(`ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub`)",
             "--fingerprint",
         )
     return text

@@ -68,7 +68,9 @@ def _line(package: Mapping[str, Any]) -> str:
             f"pip chose {printable(file)!r} for {printable(metadata['name'])}, but only wheels can be pinned"
         ) from None
     if not _SHA256.fullmatch(digest):
-        raise InputError(f"the package index has no sha256 of {file}; configure an index that has it (pip config set)")
+        raise InputError(
+            f"the package index has no sha256 of {file}; configure an index that has it (`pip config set`)"
+        )
     return f"{canonicalize_name(metadata['name'])}=={metadata['version']} --hash=sha256:{digest}  # {file}"
 
 
@@ -89,7 +91,7 @@ def _resolved(requirements: Sequence[str], python: str, glibc: int) -> Mapping[s
                 f"pip did not resolve the requirements within {_RESOLVE_TIMEOUT_S:.0f} s", f"Python {python}"
             ) from None
         if done.returncode != 0:
-            sentence = "; ".join(dict.fromkeys(pip_errors(done.stderr))) or "no error output"
+            sentence = "; ".join(dict.fromkeys(pip_errors(done.stderr))) or "pip printed no error"
             raise InputError(f"pip found no compatible set of wheels: {sentence}", f"Python {python}")
         read: Mapping[str, Any] = json.loads(report.read_text("utf-8"))
         return read

@@ -74,7 +74,7 @@ def _in_krl(path: Path, line: str) -> bool:
             )
         except FileNotFoundError:
             raise ValueError(
-                "the file is a KRL, which needs ssh-keygen on this machine; run: apt install openssh-client"
+                "the file is a KRL, which needs ssh-keygen on this machine; run `apt install openssh-client`"
             ) from None
         except subprocess.TimeoutExpired:
             raise ValueError("ssh-keygen did not read the file within its time limit") from None

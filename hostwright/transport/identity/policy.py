@@ -131,7 +131,8 @@ class HostKeyCheck(paramiko.MissingHostKeyPolicy):
             raise HostKeyMismatch(
                 self._host,
                 f"the key of {self._endpoint.address} is known, but {expected.where} has a different key for its IP "
-                f"address {peer} (CheckHostIP); compare the fingerprint on its console, and remove an outdated line",
+                f"address {peer} (CheckHostIP); compare the fingerprint on the server's console, and remove an "
+                "outdated line",
                 offered=shown,
                 known=known.entries,
             )
@@ -174,7 +175,7 @@ class HostKeyCheck(paramiko.MissingHostKeyPolicy):
         try:
             other = hostkeys.remember(path, known.name, key.key_type, key.blob, hashed=self._endpoint.trust.hashed)
         except OSError as error:
-            sentence = f"its new host key cannot be written to {path}: {refused(error, ANOTHER_KNOWN_HOSTS)}"
+            sentence = f"the new host key cannot be written to {path}: {refused(error, ANOTHER_KNOWN_HOSTS)}"
             raise Unreachable(self._host, sentence) from error
         if other:
             raise HostKeyMismatch(

@@ -75,7 +75,7 @@ def refuse_revoked(target: Target, options: Options, keys: Sequence[HostKey]) ->
                 raise Refused(
                     target.name,
                     f"the key {revoked} is revoked by {entry.where} and is never trusted; give the host a new key "
-                    "(on its console, remove /etc/ssh/ssh_host_* and run ssh-keygen -A), and trust the new key",
+                    "(on its console, remove /etc/ssh/ssh_host_* and run `ssh-keygen -A`), and trust the new key",
                 )
 
 

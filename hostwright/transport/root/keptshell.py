@@ -103,7 +103,7 @@ class _Talk:
         if self._ended():
             return Output(self._stdout.status or 0, *outputs, False, took_s)
         if late:
-            waited = f"/bin/sh did not end within {took_s:g} s: the host hangs, or the program needs longer"
+            waited = f"/bin/sh did not end within {took_s:g} s: the host hangs, or the command needs longer"
             raise Unreachable(self._shell.host, f"{waited} ({self._shell.session.endpoint})", passing=True)
         if self._error and (self._stdout.begun or isinstance(self._error, ProtocolError)):
             raise self._error

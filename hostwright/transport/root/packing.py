@@ -61,8 +61,8 @@ def unpacked(host: str, output: Output, cap_bytes: int) -> Output:
     own, _, status = text.rpartition(b"\n")
     if not (whole and status.isdigit() and len(status) < _STATUS_BYTES):
         sentence = (
-            "its compressed output is damaged or incomplete; check that gzip works on the host, and that no program "
-            "rewrites command output"
+            "the host's compressed output is damaged or incomplete; check that gzip works on the host, and that no "
+            "program rewrites command output"
         )
         raise ProtocolError(host, sentence)
     return replace(output, stdout=own, status=int(status))

@@ -145,7 +145,10 @@ class RootShell:
         """
         by_signal = output.status == UNKNOWN_STATUS and not output.truncated
         if by_signal or output.status in _KILLED:
-            sentence = "the program was killed on the host: the host is going down, or a user killed the program"
+            sentence = (
+                "the program that Hostwright ran was killed on the host: the host is going down, or a user killed the "
+                "program"
+            )
             raise Unreachable(self.host, sentence, passing=True)
         check_become(self.host, output)
         return output

@@ -186,12 +186,12 @@ class OpenSsh:
             )
         except FileNotFoundError:
             raise InputError(
-                "OpenSSH's client, which reads ssh_config, is not installed on this machine; run: "
-                "apt install openssh-client"
+                "OpenSSH's client, which reads ssh_config, is not installed on this machine; run "
+                "`apt install openssh-client`"
             ) from None
         except subprocess.TimeoutExpired:
             raise InputError(
-                f"`ssh -G {destination.alias}` did not end within {_READING_S:g} s; check Match exec in ssh_config"
+                f"`ssh -G {destination.alias}` did not end within {_READING_S:g} s; check `Match exec` in ssh_config"
             ) from None
         lines = stderr.splitlines()
         if status:

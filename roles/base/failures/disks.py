@@ -175,7 +175,7 @@ def _rooms(ctx: AuditContext, *, inodes: bool) -> tuple[Room, ...]:
     blocks, _, nodes = f"\n{ctx.text(FREE)}".partition("\ninodes\n")
     rooms = _by_mount((nodes if inodes else blocks).splitlines(), unit=1 if inodes else 1024)
     if not rooms:
-        raise Unread("the command df printed nothing")
+        raise Unread("the command `df` printed nothing")
     # Btrfs reports 0 inodes because the number of inodes in btrfs is not fixed.
     return tuple(room for room in rooms if room.size > 0)
 

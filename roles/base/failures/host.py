@@ -48,7 +48,7 @@ def clock_off(ctx: AuditContext) -> Iterator[str]:
     """The host's clock is more than a minute ahead of the controller's, or more than two and a half minutes behind."""
     answer = ctx.text(CLOCK).strip()
     if not (answer.isascii() and answer.isdigit() and len(answer) < 12):
-        raise Unread("the command date printed no valid time")
+        raise Unread("the command `date` printed no valid time")
     ahead = int(answer) - ctx.now.timestamp()
     if ahead > AHEAD_S or ahead < -BEHIND_S:
         way = "ahead of" if ahead > 0 else "behind"

@@ -94,7 +94,7 @@ def engine(ctx: AuditContext) -> Engine:
     runtimes = tuple(value.strip() for key, value in rows if key == "runtime" and value.strip())
     drivers = [value.strip() for key, value in rows if key == "cgroup"]
     if not runtimes or not drivers:
-        raise Unread("the command docker info lists no container runtimes")
+        raise Unread("the command `docker info` lists no container runtimes")
     return Engine(runtimes, drivers[0])
 
 

@@ -66,14 +66,14 @@ def read_image_name(text: str) -> ImageName:
     if registry and not _REGISTRY.fullmatch(registry) and ":" not in registry:
         registry, path = "", f"{registry}/{path}"
     if registry and not _REGISTRY.fullmatch(registry):
-        raise ValueError("the part before the first / is not a registry's address")
+        raise ValueError("the part before the first '/' is not a registry's address")
     if not _PATH.fullmatch(path):
         capitals = path != path.lower() and _PATH.fullmatch(path.lower())
         raise ValueError("the path has uppercase letters" if capitals else "the path is invalid")
     if colon and not _TAG.fullmatch(tag):
-        raise ValueError("the part after the : is not a valid tag")
+        raise ValueError("the part after the ':' is not a valid tag")
     if at and not _DIGEST.fullmatch(digest):
-        raise ValueError("the part after the @ is not a digest, such as sha256:… with 64 hexadecimal digits")
+        raise ValueError("the part after the '@' is not a digest, such as sha256:… with 64 hexadecimal digits")
     return ImageName(registry, path, tag, digest)
 
 

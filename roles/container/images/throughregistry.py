@@ -68,7 +68,7 @@ class ImagesPushed(Resource):
             if of != ident:
                 sentence = (
                     f"{other} and {name} would have the same name in the registry, {in_registry}; rename one of them "
-                    "(docker tag)"
+                    "(`docker tag`)"
                 )
                 return Refusal(what, UNKNOWN, want, "images-names", sentence)
         there = {(image.id, image.name) for image in self.pushed(facts)}

@@ -94,7 +94,7 @@ def running_kernel(ctx: AuditContext) -> str:
     """Return the running kernel's release. Raises ``Unread`` if ``uname -r`` did not print a kernel version."""
     kernel = ctx.text(UNAME).strip().partition(" ")[0]
     if not Pattern(r"[0-9][\w.+~-]{0,99}").fullmatch(kernel):
-        raise Unread("the command uname -r printed no kernel version")
+        raise Unread("the command `uname -r` printed no kernel version")
     return kernel
 
 

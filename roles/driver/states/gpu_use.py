@@ -177,7 +177,7 @@ class GpuPresent(Resource):
         if gpu_ids(facts):
             return None
         sentence = (
-            "the PCI bus has no NVIDIA GPU; run lspci -d 10de: on the host, check the GPU's seat and power, "
+            "the PCI bus has no NVIDIA GPU; run `lspci -d 10de:` on the host, check the GPU's seat and power, "
             "the firmware's settings and the host name, or remove the role driver from the host's "
             "hostwright_roles"
         )

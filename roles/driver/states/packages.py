@@ -157,7 +157,7 @@ class NvidiaPackages(Resource):
         if others:
             sentence = (
                 f"{few(others)} takes precedence over the library from the driver packages; remove that file and "
-                "run ldconfig"
+                "run `ldconfig`"
             )
             return Refusal("NVIDIA driver", str(state), want, "other-library", sentence)
         return Change("NVIDIA driver", str(state), want, (self._again(facts, module=False),))

@@ -368,7 +368,7 @@ class NvidiaRunfile(Resource):
         if not state.shadows or driver_packages(facts):
             return None
         by_cure = {shadow.cure: str(shadow) for shadow in reversed(state.shadows)}
-        sentence = f"{'; '.join(by_cure.values())}; {', and '.join(by_cure)}, then run ldconfig"
+        sentence = f"{'; '.join(by_cure.values())}; {', and '.join(by_cure)}, then run `ldconfig`"
         return Refusal("NVIDIA driver", str(state), f"links to {self.version}", "other-library", sentence)
 
     def _links(self, state: DriverState) -> Change | None:
@@ -391,7 +391,7 @@ class NvidiaRunfile(Resource):
         if state.packaged and state.dkms:
             sentence = (
                 f"{state.packaged[0]}, takes precedence over the module that DKMS built; remove that "
-                f"package{''.join(f', or the line {line}' for line in state.preferred)}, then run depmod -a"
+                f"package{''.join(f', or the line {line}' for line in state.preferred)}, then run `depmod -a`"
             )
             return Refusal("NVIDIA kernel module", have, f"{self.version}, by DKMS, loaded", "other-module", sentence)
         todo = (*_set_aside(state), Step(steps.rebuild(self.version)), *self._load(state))

@@ -50,7 +50,7 @@ def _shares(measured: Measurements) -> Iterator[ProofFinding]:
                 reached = f"{one.number:.0f} %" if one.number is not None else str(one.value)
                 sentence = (
                     f"{name} reaches {reached} of the rate in the GPU's data sheet; check clocks, "
-                    "throttling reasons and power limit with nvidia-smi -q -d CLOCK,PERFORMANCE,POWER"
+                    "throttling reasons and power limit with `nvidia-smi -q -d CLOCK,PERFORMANCE,POWER`"
                 )
                 yield ProofFinding(sentence, one.device, "failed", reached, f"{least:.0f} % at least")
 

@@ -52,7 +52,7 @@ def _port(value: Any) -> Any:
         return decimal(value)
     except ValueError:
         found = short(value.text if isinstance(value, Unquoted) else value)
-        raise ValueError(f"found {found!r}, expected a port from 1024 on, or auto") from None
+        raise ValueError(f"found {found!r}, expected a port from 1024 on, or 'auto'") from None
 
 
 Port = Annotated[int, BeforeValidator(_port), Field(ge=0, le=65535)]
@@ -165,7 +165,7 @@ class WorkspaceEntry:
     def _ports(self) -> str:
         if self.kind == "batch" and self.port:
             return "a batch workspace has no port"
-        return f"port {self.port} is reserved; use a port from 1024 on, or auto" if 0 < self.port < 1024 else ""
+        return f"port {self.port} is reserved; use a port from 1024 on, or 'auto'" if 0 < self.port < 1024 else ""
 
     def _serving(self) -> str:
         if self.kind != "serving":

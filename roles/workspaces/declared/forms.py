@@ -86,7 +86,7 @@ def _image(text: str) -> str:
         expected = "expected an image such as pytorch/pytorch:2.14.1-cuda13.0-cudnn9-runtime"
         raise ValueError(f"found {short(text)!r}, {expected}: {error}") from None
     if name.tag == "latest":
-        raise ValueError(f"{text}: the tag latest changes every few weeks; name an exact tag")
+        raise ValueError(f"{text}: the tag 'latest' changes every few weeks; name an exact tag")
     if not name.tag and not name.digest:
         raise ValueError(f"{text}: tag or digest is missing; name an exact tag ({text}:TAG) or a digest (@sha256:…)")
     return text
@@ -176,14 +176,15 @@ def _variable(name: Any, value: Any) -> str:
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,127}", name):
         raise ValueError(f"found {str(name)[:40]!r}, expected a variable's name such as TZ")
     if name.startswith("NVIDIA_") or name == "CUDA_VISIBLE_DEVICES":
-        raise ValueError(f"{name} is set by Hostwright; remove it and select GPUs with gpus: [0]")
+        raise ValueError(f"{name} is set by Hostwright; remove it and select GPUs with `gpus: [0]`")
     if name in _OWN_VARIABLES:
         raise ValueError(f"{name} is set by Hostwright; remove it")
     text = str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
     if isinstance(value, bool):
         found = "true" if value else "false"
         raise ValueError(
-            f"{name}: expected text, found the YAML value {found}; put it in quotes, as also yes, no, on and off"
+            f"{name}: expected text, found the YAML value {found}; put it in quotes (yes, no, on and off also need "
+            "quotes)"
         )
     if value is None:
         raise ValueError(f'{name}: YAML reads the value as null; put it in quotes, such as "" for an empty text')

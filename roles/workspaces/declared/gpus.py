@@ -67,7 +67,7 @@ def _gpu(value: Any) -> Any:
 
 def _gpus(value: Any) -> Any:
     if value == "all":
-        raise ValueError("found all, which would include GPUs of other users; name each GPU")
+        raise ValueError("found 'all', which would include GPUs of other users; name each GPU")
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 

@@ -246,8 +246,8 @@ class WorkspaceRuns(Resource):
         if port not in found.ports or holder is not None:
             return None
         sentence = (
-            f"another program on the host listens on port {port} of workspace {self.name} (find it with ss "
-            "-ltnp); give the workspace another port (port: …)"
+            f"another program on the host listens on port {port} of workspace {self.name} (find it with "
+            "`ss -ltnp`); give the workspace another port (port: …)"
         )
         return Refusal(self.what, UNABLE, self._want(), "workspace-port", sentence, alone=True)
 

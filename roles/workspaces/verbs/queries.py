@@ -273,7 +273,7 @@ def _token(shell: RootShell, space: Workspace) -> str:
     if not _TOKEN.fullmatch(text):  # the user of the workspace can change the file
         raise HostError(
             shell.host,
-            f"the access token of workspace {space.name} is not valid; run workspace.down, then workspace.up "
+            f"the access token of workspace {space.name} is not valid; run `workspace.down`, then `workspace.up` "
             "to create a new one",
         )
     return text

@@ -141,7 +141,7 @@ def with_boxes(targets: Targets) -> list[TargetHost]:
     if not boxed:
         sentence = (
             "none of these hosts has a workspace of the kind ssh, the only kind whose image Hostwright "
-            "builds; for another kind, load a newer image with images.push, and set it in the workspace"
+            "builds. For another kind, load a newer image with `images.push`, and set it in the workspace"
         )
         raise InputError(sentence, "--hosts")
     return boxed

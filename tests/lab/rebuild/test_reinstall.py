@@ -119,5 +119,5 @@ def test_a_host_whose_installer_got_no_seed_boots_from_its_disk_again(bench: Ben
 def test_another_release_than_was_asked_for_leaves_the_host_locked(bench: Bench, told: Told) -> None:
     bench.tell("another release than was asked for", OTHER, told)
     assert told.rebuilds[OTHER]["outcome"] == "failed"
-    assert "installed Debian 11, but hostwright_install says Debian 12" in told.rebuilds[OTHER]["sentence"]
+    assert "installed Debian 11, but hostwright_install names Debian 12" in told.rebuilds[OTHER]["sentence"]
     assert "installed Debian 11" in bench.locks([OTHER])[OTHER]

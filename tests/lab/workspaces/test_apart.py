@@ -240,7 +240,7 @@ def test_a_firewall_that_was_flushed_is_told_and_closed_again_while_work_goes_on
         assert "other hosts" in audited.stdout
         done = busy("provision", "--hosts", HOST, "--roles", "container,workspaces")
         assert done.returncode == 1
-        assert "Only a restart of Docker restores them, and it would end" in " ".join(
+        assert "Only a restart of Docker restores them, and the restart would end" in " ".join(
             (done.stdout + done.stderr).split()
         )
         assert exec_in(neighbour, ["sh", "-c", ask]).stdout == "000"

@@ -50,7 +50,7 @@ def test_standard_input_is_a_list_too(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("^missing", "--hosts: missing: No such file or directory"),
         ("^empty", "--hosts: empty: contains no host"),
-        ("all,&^nodes", "--hosts: '&^nodes': & is not allowed before a file"),
+        ("all,&^nodes", "--hosts: '&^nodes': '&' is not allowed before a file"),
     ],
 )
 def test_a_list_that_cannot_be_used_chooses_no_host(lists: Path, pattern: str, sentence: str) -> None:

@@ -431,5 +431,5 @@ def test_host_going_down_during_cleanup_is_not_blamed():
     session: Any = SimpleNamespace(
         host=SimpleNamespace(name="gpu01"), run=lambda *_, **__: Output(143, b"", b"Terminated\n", False, 0.0)
     )
-    with pytest.raises(Unreachable, match="the program was killed on the host"):
+    with pytest.raises(Unreachable, match="the program that Hostwright ran was killed on the host"):
         departure.clean(RootShell(session), ())

@@ -135,8 +135,8 @@ def test_ssh_by_all_its_names(tmp_path: Path, name: str) -> None:
     ("name", "value", "sentence"),
     [
         ("ansible_connection", ["local"], "found a list"),
-        ("ansible_connection", "community.docker.docker", "expected ssh, or local for this machine"),
-        ("ansible_connection", "Local", "expected ssh, or local for this machine"),
+        ("ansible_connection", "community.docker.docker", "expected 'ssh', or 'local' for this machine"),
+        ("ansible_connection", "Local", "expected 'ssh', or 'local' for this machine"),
         ("ansible_port", "abc", "expected a port from 1 to 65535"),
         ("ansible_port", 70000, "expected a port"),
         ("ansible_port", True, "expected a port"),
@@ -149,7 +149,7 @@ def test_ssh_by_all_its_names(tmp_path: Path, name: str) -> None:
         ("ansible_become_exe", "opt/sudo", "expected sudo's absolute path"),
         ("hostwright_sudo", "/opt/../home/ann/sudo", "expected sudo's absolute path"),
         ("hostwright_sudo", "/opt/sudo;id", "expected sudo's absolute path"),
-        ("ansible_connection", "docker", "expected ssh, or local for this machine"),
+        ("ansible_connection", "docker", "expected 'ssh', or 'local' for this machine"),
         ("ansible_timeout", "soon", "expected a number of seconds"),
         (
             "ansible_ssh_common_args",

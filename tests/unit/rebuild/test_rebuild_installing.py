@@ -195,7 +195,7 @@ def test_an_installer_that_has_its_seed_goes_on_when_the_operator_stops(world, f
 def test_the_installed_system_is_the_one_that_was_asked_for(world):
     installation = world([None, SEEDED])
     installation.system = 'ID=ubuntu\nVERSION_ID="20.04"\n'
-    with pytest.raises(HostError, match=r"your PXE installed Ubuntu 20\.04, but hostwright_install says Debian 11: "):
+    with pytest.raises(HostError, match=r"your PXE installed Ubuntu 20\.04, but hostwright_install names Debian 11: "):
         installation.install()
     assert installation.bmc.orders[-1] == "disk"
 

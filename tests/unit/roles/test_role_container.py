@@ -238,7 +238,7 @@ def test_podmans_docker_refuses_the_host_and_podman_alone_does_not() -> None:
     none = {"/snap/docker": Answer(1, "")}
     (refused,) = changes_of(DockerEngine(("docker.io",)), {"dpkg-query": "podman-docker\t4.3.1\tii \n", **none})
     assert isinstance(refused, Refusal)
-    assert refused.sentence.startswith("the package podman-docker provides the command docker, and docker.io would")
+    assert refused.sentence.startswith("the package podman-docker provides the command `docker`, and docker.io would")
     (change,) = changes_of(DockerEngine(("docker.io",)), {"dpkg-query": "podman\t4.3.1\tii \n", **none})
     assert isinstance(change, Change)
     beside = "docker.io\t20.10\tii \npodman-docker\t4.3.1\trc \n"

@@ -236,17 +236,17 @@ STUB = "/usr/local/cuda-11.2/targets/x86_64-linux/lib/stubs/libcuda.so"
             f"/opt/stubs/libcuda.so.1\t{STUB}\tcuda-driver-dev-11-2\t/etc/ld.so.conf.d/00-cuda-stubs.conf:1",
             "/etc/ld.so.conf.d/00-cuda-stubs.conf:1 names the directory of /opt/stubs/libcuda.so.1, which takes"
             " precedence over the driver's library; remove that line from /etc/ld.so.conf.d/00-cuda-stubs.conf, then"
-            " run ldconfig",
+            " run `ldconfig`",
         ),
         (
             f"/usr/local/lib/libcuda.so.1\t{STUB}\tdev\t/etc/ld.so.conf.d/libc.conf:2",
             f"/usr/local/lib/libcuda.so.1, which leads to {STUB} of the package dev, takes precedence over the"
-            " driver's library; remove /usr/local/lib/libcuda.so.1, then run ldconfig",
+            " driver's library; remove /usr/local/lib/libcuda.so.1, then run `ldconfig`",
         ),
         (
             "/lib/x86_64-linux-gnu/haswell/libcuda.so.1\t/usr/lib/x86_64-linux-gnu/haswell/libcuda.so.1\tfast\t",
             "/lib/x86_64-linux-gnu/haswell/libcuda.so.1 of the package fast takes precedence over the"
-            " driver's library; remove the package fast, then run ldconfig",
+            " driver's library; remove the package fast, then run `ldconfig`",
         ),
     ],
 )
@@ -292,7 +292,7 @@ def test_a_module_of_a_package_that_wins_over_dkms_is_left_and_named() -> None:
     assert isinstance(refusal, Refusal)
     assert refusal.sentence == (
         f"{STRAY}, of the package backport, takes precedence over the module that DKMS built; remove that package,"
-        " then run depmod -a"
+        " then run `depmod -a`"
     )
 
 

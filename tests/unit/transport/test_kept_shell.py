@@ -69,7 +69,7 @@ def test_a_program_that_hangs_is_left_behind(session: Session, kept: KeptShell) 
 def test_a_program_that_is_killed_has_not_failed(kept: KeptShell) -> None:
     kept.run("true", timeout_s=20)
     for script in ("kill -9 $$", "kill -9 $PPID"):
-        with pytest.raises(Unreachable, match="the program was killed on the host"):
+        with pytest.raises(Unreachable, match="the program that Hostwright ran was killed on the host"):
             kept.run(script, timeout_s=20)
         assert kept.run("echo on", timeout_s=20).stdout == b"on\n"
 

@@ -134,7 +134,7 @@ DAMAGED = {
 
 @pytest.mark.parametrize("data", DAMAGED.values(), ids=DAMAGED)
 def test_what_is_damaged_or_not_whole_is_an_error_of_that_host(data: bytes) -> None:
-    with pytest.raises(ProtocolError, match=r"^gpu01: its compressed output is damaged or incomplete; check "):
+    with pytest.raises(ProtocolError, match=r"^gpu01: the host's compressed output is damaged or incomplete; check "):
         unpacked("gpu01", came(data), CAP)
 
 

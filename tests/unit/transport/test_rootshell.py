@@ -151,7 +151,7 @@ def test_a_program_that_is_killed_belongs_to_a_host_that_goes_down(status: int) 
         lambda: killed.stream("cat", stdin=io.BytesIO(b""), timeout_s=20),
     ):
         with pytest.raises(
-            Unreachable, match=r"^gpu01: the program was killed on the host: the host is going down"
+            Unreachable, match=r"^gpu01: the program that Hostwright ran was killed on the host: the host is going down"
         ) as caught:
             use()
         assert caught.value.passing, "it is tried again"

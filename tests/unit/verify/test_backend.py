@@ -62,9 +62,9 @@ def test_a_command_gets_its_arguments_as_data_and_gives_its_status(here: Any, ro
 def test_command_on_a_lost_host_does_not_judge_the_layer(here: Any, root: bool) -> None:
     here.killed = True
     host = backend.testinfra_host(RootShell(here), root=root)
-    with pytest.raises(Unreachable, match="the program was killed on the host"):
+    with pytest.raises(Unreachable, match="the program that Hostwright ran was killed on the host"):
         host.run("true")
-    with pytest.raises(Unreachable, match="the program was killed on the host"):
+    with pytest.raises(Unreachable, match="the program that Hostwright ran was killed on the host"):
         assert host.file("/etc/motd").exists
 
 

@@ -98,7 +98,7 @@ def _url(text: str) -> str:
 
 
 def _address(text: str) -> str:
-    expected = "an address with its prefix, like 10.0.0.7/24, or dhcp"
+    expected = "an address with its prefix, like 10.0.0.7/24, or 'dhcp'"
     if text == "dhcp":
         return text
     try:
@@ -125,7 +125,7 @@ def _peers(text: str) -> str:
     try:
         return str(ipaddress.ip_network(text, strict=False))
     except ValueError:
-        raise _wrong(text, "an address or network like 10.0.0.7 or 10.0.0.0/24, or any") from None
+        raise _wrong(text, "an address or network like 10.0.0.7 or 10.0.0.0/24, or 'any'") from None
 
 
 def _public_key(text: str) -> str:

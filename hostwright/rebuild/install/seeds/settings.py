@@ -62,11 +62,14 @@ class Network:
     def __post_init__(self) -> None:
         """Raise ``ValueError`` if fields conflict, such as a gateway without a fixed address."""
         if self.interface and self.mac:
-            raise ValueError("interface and mac are both given; give one of them")
+            raise ValueError("`interface` and `mac` are both given; give one of them")
         if not self.fixed and (self.gateway or self.nameservers):
-            raise ValueError("gateway and nameservers need a fixed address; with dhcp, the DHCP server provides them")
+            raise ValueError(
+                "`address` is 'dhcp' (the default), so the DHCP server provides gateway and nameservers; remove "
+                "`gateway` and `nameservers`, or set `address` to a fixed address"
+            )
         if self.fixed and not (self.interface or self.mac):
-            raise ValueError("a fixed address needs an interface; give interface or mac")
+            raise ValueError("a fixed address needs an interface; give `interface` or `mac`")
         if self.gateway and ipaddress.ip_address(self.gateway) not in self.ip.network:
             raise ValueError(f"the gateway {self.gateway} is not within {self.ip.network}")
 

@@ -282,7 +282,7 @@ def test_host_going_down_while_marked_is_asked_again(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[..., None]
 ) -> None:
     monkeypatch.setattr(LocalSession, "run", lambda *_, **__: Output(143, b"", b"Terminated\n", False, 0.0))
-    with pytest.raises(Unreachable, match="the program was killed on the host") as caught:
+    with pytest.raises(Unreachable, match="the program that Hostwright ran was killed on the host") as caught:
         change(here(), both("controller", tmp_path), CONTEXT, lambda event: None)
     assert caught.value.passing
 

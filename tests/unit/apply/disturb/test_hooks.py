@@ -129,5 +129,5 @@ def test_killed_command_and_lost_host_are_told_apart(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(rootshell, "wrap", lambda user, root, password, **_: f"{user}\n{root}".encode())
     assert run_there(here(), "kill -9 $$", ABOUT, 3600).status == 137
     monkeypatch.setattr(LocalSession, "run", lambda *_, **__: Output(143, b"begun\n", b"Terminated\n", False, 9.0))
-    with pytest.raises(Unreachable, match="the program was killed on the host"):
+    with pytest.raises(Unreachable, match="the program that Hostwright ran was killed on the host"):
         run_there(here(), "true", ABOUT, 3600)

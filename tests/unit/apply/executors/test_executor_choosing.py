@@ -116,7 +116,9 @@ def test_without_the_package_one_sentence_says_what_to_install(tmp_path: Path):
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT, str(tmp_path / "site")], capture_output=True, text=True, check=True
     )
-    assert done.stdout == ("--executor dask: the package distributed is not installed; run pip install distributed 2\n")
+    assert done.stdout == (
+        "--executor dask: the package distributed is not installed; run `pip install distributed` 2\n"
+    )
 
 
 def test_hostwright_alone_imports_no_dask():

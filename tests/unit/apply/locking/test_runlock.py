@@ -187,7 +187,8 @@ def test_a_keeper_that_is_killed_holds_nothing(place: Path, session: LocalSessio
     assert (place / "run" / "run.json").exists()
     assert locks.run_lock(seen()) is None, "what it left says nothing"
     with pytest.raises(
-        HostError, match=r"the host's lock was lost \(the program was killed on the host: the host is going down"
+        HostError,
+        match=r"the host's lock was lost \(the program that Hostwright ran was killed on the host: the host is going",
     ):
         lock.check()
     take(session, THEIRS).release()
@@ -289,5 +290,5 @@ def test_host_going_down_while_its_lock_changes_is_asked_again(
     session: Any = SimpleNamespace(host=SimpleNamespace(name="gpu01"), run=lambda *_, **__: killed)
     there = Facts({locks.LOCK: Answer(0, f"there\n{RMA.to_json()}"), locks.RUN_LOCK: Answer(1, "")})
     monkeypatch.setattr(operatorlock, "probe_locks", lambda shell: there)
-    with pytest.raises(Unreachable, match="the program was killed on the host"):
+    with pytest.raises(Unreachable, match="the program that Hostwright ran was killed on the host"):
         change(RootShell(session))

@@ -93,7 +93,7 @@ def test_several_verbs_have_hosts_of_their_own() -> None:
         ("plan “gpu01”", "“gpu01” has typographic quotes, which a shell does not interpret; did you mean 'gpu01'?"),
         (
             "plan gpu01 gpu02 -- uptime -p",
-            "plan takes no words after --; use run or ssh instead: `invoke run --hosts gpu01,gpu02 -- uptime -p`",
+            "plan takes no words after '--'; use run or ssh instead: `invoke run --hosts gpu01,gpu02 -- uptime -p`",
         ),
         ("power", "power needs ORDER; `hostwright --help power` explains it"),
         ("init", "init needs DIRECTORY"),

@@ -157,7 +157,7 @@ def test_where_there_is_no_pxe_the_network_is_uefi_http() -> None:
 
 def test_a_boot_that_is_not_offered_is_said_to_be_so() -> None:
     with (
-        pytest.raises(BmcError, match=r"cannot boot the host from the network: it supports only Hdd, None"),
+        pytest.raises(BmcError, match=r"cannot boot the host from the network: the BMC supports only Hdd, None"),
         opened(Machine(boots=("None", "Hdd"))) as controller,
     ):
         controller.boot_once("network")

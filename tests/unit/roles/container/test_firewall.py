@@ -53,7 +53,7 @@ def test_a_restart_that_ends_containers_is_refused_alone_and_names_them_and_what
     assert isinstance(plan, Refusal)
     assert plan.alone  # other states, which keep other hosts out, are applied nevertheless
     assert plan.have == GONE
-    assert "it would end container 9cd078cb21bc (pid 7) workspace-alice-lab; wait until" in plan.sentence
+    assert "the restart would end container 9cd078cb21bc (pid 7) workspace-alice-lab; wait until" in plan.sentence
     assert '"live-restore": true' in plan.sentence
 
 

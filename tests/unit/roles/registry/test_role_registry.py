@@ -103,7 +103,7 @@ def test_what_docker_would_read_as_something_else_is_refused(at: str) -> None:
 
 def test_variables_that_make_no_sense_are_refused(certificates: dict[str, str]) -> None:
     for wrong, sentence in (
-        ({"serve": True}, "at is missing"),
+        ({"serve": True}, "`at` is missing"),
         ({"at": "a:1", "key": "/x"}, "only one of certificate and key is set"),
         ({"at": "a:1", "authority": "nonsense"}, "expected one certificate"),
         ({"at": "a:1", "authority": certificates["leaf"]}, "not a CA certificate"),

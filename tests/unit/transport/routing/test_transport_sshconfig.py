@@ -134,7 +134,7 @@ def test_without_openssh_the_sentence_says_so(tmp_path: Path, monkeypatch: pytes
 
 def test_a_program_that_hangs_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(openssh, "_READING_S", 0.3)
-    with pytest.raises(InputError, match=r"`ssh -G gpu01` did not end within 0\.3 s; check Match exec"):
+    with pytest.raises(InputError, match=r"`ssh -G gpu01` did not end within 0\.3 s; check `Match exec`"):
         endpoint(tmp_path, 'Match exec "exec sleep 2"\n Port 2022\n')
 
 
