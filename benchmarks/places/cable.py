@@ -55,7 +55,7 @@ class Way:
                 continue
 
     def due_s(self) -> float:
-        """Return the time to forward the next frame; infinite without frames."""
+        """Return the point in time at which to forward the next frame; infinite without frames."""
         return self._held[0][0] if self._held else float("inf")
 
 

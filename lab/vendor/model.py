@@ -38,7 +38,7 @@ class VendorFile:
     size: int  #: bytes; of a directory, the sum of its files
     stand_in: bool  #: whether any byte is not the vendor's own
     note: str  #: the real parts and the other parts
-    fingerprint: str = ""  #: of the OpenPGP signing key, for a repository or its key file
+    fingerprint: str = ""  #: fingerprint of the signing OpenPGP key, for a repository and for a key file; else empty
 
     @property
     def is_directory(self) -> bool:

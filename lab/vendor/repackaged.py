@@ -32,7 +32,7 @@ _PLACES = {
 #: documents, the init script beside the unit, what loads modules by Debian's names for them
 _LEFT_OUT = re.compile(r"DEBIAN/|usr/share/|.*\.gz$|etc/init\.d/|etc/nvidia/[^/]*$|.*/nvidia-(load|modprobe)\.conf$")
 _NAMES_THE_VERSION = re.compile(r".*/(Kbuild|dkms\.conf|nvidia-options\.conf)")
-#: of the module: where its information begins, with a line more
+#: text in the module's source after which a line is added, and that text with the added line
 _INFO, _SAYS = "MODULE_VERSION(NV_VERSION_STRING);", '{0}\nMODULE_INFO(repackaged, "{1}");'
 
 

@@ -117,7 +117,7 @@ class DriverSection(Section):
             raise ValueError(f"source is {self.source}, but the stack sets the {named}; set the {self.source} instead")
         if self.artifact and (self.components or self.repository or self.precompiled):
             raise ValueError(
-                "components, repository and precompiled are only for a driver from packages, but this driver is "
+                "`components`, `repository` and `precompiled` are only for a driver from packages, but this driver is "
                 "a .run file; remove them"
             )
         if self.components and self.repository:

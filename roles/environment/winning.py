@@ -52,9 +52,9 @@ def last(found: tuple[PathSetting, ...], that: Callable[[PathSetting], bool]) ->
 
 
 def setter(answer: str, name: str, directory: str, tools: str = "") -> PathSetting | None:
-    """Return the assignment that puts ``directory`` before the toolkit's directory ``tools`` on the path ``name``.
+    """Return the assignment of the variable ``name`` that puts ``directory`` before the toolkit's directory ``tools``.
 
-    If the final ``PATH`` lacks ``tools``, return the last assignment without ``tools``.
+    If the final ``PATH`` lacks ``tools``, return the last assignment whose value lacks ``tools``.
     """
     found = settings(answer, name)
     if name == "PATH" and found and tools not in found[-1].directories:

@@ -322,7 +322,7 @@ def _claim(runs: Path, run: str) -> Path:
         with suppress(FileExistsError):
             make_folder(folder, exist_ok=False)
             return folder
-    raise AssertionError("internal error: an endless loop ended")
+    raise AssertionError("internal error: the loop ended without a result")
 
 
 def _now() -> str:

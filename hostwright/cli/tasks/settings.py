@@ -256,7 +256,7 @@ def _at(file: Path, text: str, way: tuple[str, ...]) -> str:
         if content is not None or number >= len(lines):
             return f"{file}:{begins}"
         begins = number + 1
-    raise AssertionError("internal error: an endless loop ended")
+    raise AssertionError("internal error: the loop ended without a result")
 
 
 def _checked(name: str, value: Any, origin: str) -> Any:

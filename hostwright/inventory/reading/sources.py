@@ -56,7 +56,7 @@ def beside(source: Path) -> Path | None:
     for place in there:
         if fault := open_to_others or fault_below(place):
             sentence = f"other users may be able to change {place.name}/ beside the inventory: {fault}"
-            raise NotTrusted(f"{sentence}; move the inventory to a directory of its own, or name its directory")
+            raise NotTrusted(f"{sentence}; move the inventory to a directory that only you can write to")
     return None if open_to_others else source.parent
 
 

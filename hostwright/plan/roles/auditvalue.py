@@ -209,7 +209,7 @@ class Snippet:
         return cls(name, sh_file(module, file), root)
 
     def line(self, name: str) -> SnippetLine:
-        """Return the ``ReadPlace`` of the value that the snippet prints with this name."""
+        """Return where to read the value that the snippet prints as ``name``."""
         return SnippetLine(self, name)
 
 

@@ -113,8 +113,8 @@ class PrivateApt:
         if shutil.which("apt-get") is None:
             raise ArtifactError(
                 f"this machine has no apt to resolve packages; run {Command('mirror')} with the same inventory on a "
-                "Debian or Ubuntu machine (or in a container) and commit the lock file; then any machine can fetch "
-                "the files, also with --from DIR"
+                "Debian or Ubuntu machine (or in a container), and commit the lock file. With this file, any machine "
+                "can fetch the packages, or take them from a directory by --from DIR"
             )
         self._folder = folder
         self._of = distribution

@@ -55,7 +55,7 @@ _NO_DEVICE = (
 )
 _ADDRESS = r"([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)"
 _UNSUPPORTED_CARD = Pattern(f"NVRM: The NVIDIA GPU {_ADDRESS}")
-#: pattern of the kernel log line with the driver branch or kind of module for an unsupported card
+#: pattern of the kernel log line that names the driver branch, or the kind of module, that a card needs
 _NEEDS_ANOTHER = Pattern(
     r"NVRM: {1,4}((?:installed in this system )?(?:is not supported by|requires use of|is supported through).*)"
 )

@@ -80,8 +80,8 @@ class Remains:
     def others(self, *, provisioned: bool) -> bool:
         """Return whether somebody else installed the driver.
 
-        True if the role was never applied, or if a record of Hostwright shows an earlier driver. ``provisioned``:
-        whether the role was applied.
+        True if the role was never applied, or if Hostwright recorded a driver from before. ``provisioned``: whether the
+        role was applied.
         """
         ours = provisioned or {steps.INSTALLING, steps.RECORD}.intersection(self.marks)
         return bool(self.version) and (f"{steps.RECORD}.theirs" in self.marks or not ours)

@@ -112,7 +112,7 @@ def _feeding(measured: Measurements, expected: Expected) -> Iterator[ProofFindin
     yield from within(measured, "records changed", 0, "the data read from the disk")
     prepared = measured.number("images prepared")
     if prepared is None:
-        yield ProofFinding("no image was prepared: the test program ended too early", CPU)
+        yield ProofFinding("the test program prepared no training image, because it ended too early", CPU)
     from_disk = {each.device: each.number for each in measured.named("images trained from disk")}
     taken = {
         each.device: each.number

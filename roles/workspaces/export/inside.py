@@ -64,6 +64,6 @@ def cards_checked(workspace: Workspace) -> None:
     if part is not None:
         raise InputError(
             f"{workspace.name} uses the MIG device {part}. Clusters assign MIG devices by profile, such as "
-            "3g.20gb, but the inventory has no profile; export the workspace with a whole GPU, and set the "
-            "profile in the exported file"
+            "3g.20gb, but the inventory has no profile; set a whole GPU in the inventory, export the workspace, and "
+            "write the profile into the exported file"
         )

@@ -195,7 +195,7 @@ class WorkspaceRuns(Resource):
     def _new_key(self, found: WorkspaceFacts) -> Iterator[str]:
         """Yield a warning if the user's SSH container will get a new host key.
 
-        The key is kept while root's files and the user are unchanged.
+        The key stays the same until the container's user or its root-owned files change.
         """
         before = found.definitions.get(self.name, {})
         if self.workspace.entry.kind == "ssh" and before.get("user") != self.workspace.owner:

@@ -43,7 +43,7 @@ class Distrusted(NamedTuple):
 
 
 def broken(ctx: AuditContext) -> Iterator[Distrusted]:
-    """Yield the repositories with keyrings that are all missing, unreadable for apt's user, or without valid keys."""
+    """Yield repositories whose keyrings are unusable: missing, unreadable for apt's user, or without a valid key."""
     rows = [line.split("\t", 3) for line in ctx.text(KEYRINGS).split("\n")]
     states = {row[1]: row[2] for row in rows if row[0] == "ring" and len(row) == 3}
     lines = [row for row in rows if row[0] == "source" and len(row) == 4 and row[2].isdecimal() and len(row[2]) < 9]

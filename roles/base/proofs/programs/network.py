@@ -100,7 +100,7 @@ def started(first: bool, onward: socket.socket, back: socket.socket, before: str
             if first:
                 onward.sendall(mark)
             if exactly(back, 1) != mark:
-                raise NoAnswer("it says something else than this proof")
+                raise NoAnswer("the peer sent data that is not from this proof")
             if not first:
                 onward.sendall(mark)
     except (OSError, NoAnswer) as error:
@@ -151,7 +151,7 @@ def throughput(
         back[0].sendall(struct.pack("!d", received))
         (sent,) = struct.unpack("!d", exactly(onward[0], 8))
     except (OSError, NoAnswer) as error:
-        raise NoAnswer(f"{after} does not say what it received: {error}") from None
+        raise NoAnswer(f"no report from {after} of the data that {after} received: {error}") from None
     return sent, received
 
 
