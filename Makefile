@@ -26,7 +26,7 @@ help:
 	@echo "make pictures  every verb in a real terminal of 80 and 120 columns, on hosts in every state; build/pictures/index.html"
 	@echo "make distributions   Debian 11, 12 and 13 from bare to bare, half an hour; writes the table of docs/lab.md"
 	@echo "make facts     what lab hosts answer to every probe of the standard stacks, into tests/fixtures/hosts; ten minutes"
-	@echo "make bench     beside ssh, pyinfra, Ansible, nginx, rsync: 35 minutes, quiet cores, root (CASES=plan HOSTS=1,10 FORCE=1)"
+	@echo "make bench     beside ssh, pyinfra, Ansible, nginx, rsync: 30 minutes, quiet cores, root (CASES=plan HOSTS=1,10 FORCE=1)"
 	@echo "make beside    372 configurations of ssh_config and known_hosts beside the answer of ssh; a minute, no root"
 	@echo "make gpu       a machine with a GPU, of any kind: what its driver and Hostwright say of it, into build/gpu; ten minutes"
 	@echo "make gpu-kit   the wheels that make gpu needs on a machine without a network, into build/gpu-kit; 36 MB"

@@ -16,8 +16,8 @@ from benchmarks.places.places import Places
 NAME = "provision-pytorch"
 TITLE = "First provision of 1 host with PyTorch and all of its wheels, files at hand"
 ABOUT = """\
-A lab host of Debian 12 that was installed a moment before gets a stack of today, `pytorch-2.14`, with the wheels that
-`pip install torch` brings, NVIDIA's among them: 3 GB, unpacked to 6.5 GB. The files are on the controller, and Debian's
+A newly installed lab host with Debian 12 gets a stack of today, `pytorch-2.14`. Its wheels are those of
+`pip install torch`, with NVIDIA's: 3 GB, unpacked to 6.5 GB. The files are on the controller, and Debian's
 packages come from its archive. The contenders are `hostwright provision` and the same steps as a shell script by hand
 (`benchmarks/peers/script/pytorch.sh`), whose files go through `tar` and `ssh` before it. Afterwards `hostwright plan`
 must find nothing to change but its own records, and the packages of the environment must be those of a host that
