@@ -18,7 +18,7 @@ from hostwright.stack.fitting import RoleRules
 from hostwright.stack.rules import HostFacts
 from hostwright.stack.stack import Stack
 
-#: probes that run on every host, besides the probes for running work
+#: probes that run on every host. Further probes look for running work.
 ENGINE_PROBES = (*HOST_PROBES, jobs.RUNNING, locks.LOCK, locks.RUN_LOCK, drained.DRAINED, RELEASE)
 
 

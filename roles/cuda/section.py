@@ -68,7 +68,8 @@ class CudaRelease(StackPart):
             raise ValueError("both repository (a .deb) and network are set; set one to null")
         if not self.repository and not self.network:
             raise ValueError(
-                "no source of the CUDA packages is set; set repository (a .deb), or network with its address and key"
+                "no source of the CUDA packages is set; set `repository` (a .deb), or `network` with its address and "
+                "key"
             )
         return self
 

@@ -147,7 +147,7 @@ class DriverSection(Section):
             )
         if self.packages and self.module not in ("auto", self.kind):
             raise ValueError(
-                f"module is {self.module}, but packages contain the {self.kind} module; replace it with the "
+                f"`module` is {self.module}, but `packages` contain the {self.kind} module; replace it with the "
                 "package of the other module"
             )
         return self

@@ -1,1 +1,1 @@
-"""All software found on hosts, groups of hosts with equal software, and draft stacks."""
+"""Software that was found on hosts: comparison of hosts with equal software, and stacks written from that software."""

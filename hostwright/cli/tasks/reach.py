@@ -45,7 +45,9 @@ def run(request: Request, root: bool = False, timeout: str = "") -> int:
             f"no command is given; write it after two dashes: {Command('run', hosts='gpu01', behind=('uptime',))}", "--"
         )
     if request.force and not root:
-        raise InputError("works only with --root, since other commands ignore locks; add --root", "--force")
+        raise InputError(
+            "works only with --root, since only commands as root heed locks; add --root or remove --force", "--force"
+        )
     command = RemoteCommand(words, root, _limit_s(timeout))
     fleet = open_fleet(request)
     targets = targets_of(fleet, request, outside=True)

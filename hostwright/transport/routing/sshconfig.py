@@ -164,7 +164,7 @@ class Endpoint:
 
     @property
     def tokens(self) -> Tokens:
-        """The values for this server of the tokens in ``ssh_config``, such as ``%h``."""
+        """The values that replace tokens of ``ssh_config``, such as ``%h``, for this server."""
         return Tokens(
             host=self.address,
             port=self.port,

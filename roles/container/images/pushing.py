@@ -144,7 +144,7 @@ def _through(one: _Push, at: str) -> int:
             status = one.reach(targets, state, at)
         if status == DIFFERS and others:
             warn(
-                f"after the push, these hosts would pull missing images from the registry {at}: "
+                f"after the push, these hosts would pull the images that they lack from the registry {at}: "
                 f"{', '.join(target.name for target in others)}"
             )
         if status != AS_DESIRED:

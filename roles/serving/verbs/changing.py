@@ -139,9 +139,9 @@ def _name_of(folder: Path) -> str:
 
 
 def _host_of(fleet: Fleet, request: Request, name: str, *, new: bool = False) -> tuple[str, Workspace | None]:
-    """Return the task's host, and the model if the inventory declares it there.
+    """Return the host of the model ``name``, and the model's declaration in the inventory.
 
-    ``new``: the model may be missing. Raises ``InputError`` unless exactly one host matches.
+    With ``new``, the declaration may be missing (``None``). Raises ``InputError`` unless exactly one host matches.
     """
     if not name:
         raise InputError("missing; name the model, such as --name mnist", "--name")

@@ -152,7 +152,7 @@ def _elsewhere(host: Host, folder: Path, key: str, what: str) -> None:
         file = definition.origin.file
         if Path(file).name != FILE or Path(file).parent != folder:
             here = str(definition.origin).replace(f"{folder}/", "")
-            raise InputError(f"{here} also sets {what}; move the setting to {FILE}, or edit it in that file")
+            raise InputError(f"{here} also sets {what}; move the setting to {FILE}, or change it in the first file")
 
 
 @contextmanager

@@ -69,7 +69,7 @@ def _client(address: str, name: str) -> Client:
     _reach(address, host, port, context if tls else None)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # The module ``fitness`` reports different versions instead of Dask.
+            warnings.simplefilter("ignore")  # ``fitness`` reports versions that differ, so Dask need not.
             return Client(address, security=security, timeout=CONNECT_S, set_as_default=False, name=name)
     except Exception as error:  # noqa: BLE001 - Dask raises any error in received data
         sentence = _why_not(address, error, tls=tls)

@@ -108,7 +108,7 @@ def started(first: bool, onward: socket.socket, back: socket.socket, before: str
 
 
 def send(connection: socket.socket, until: float) -> None:
-    """Send until then, and say that it was all."""
+    """Send zeros until the time ``until``, then end the stream."""
     block = memoryview(bytes(BLOCK))
     try:
         while time.monotonic() < until:

@@ -33,7 +33,7 @@ FAMILY = (*NEEDED, "nvidia_modeset", "nvidia_drm")
 #: prefix of a commented-out line, without special characters of sed and grep
 MARK = "# commented out by Hostwright: "
 
-#: shell function ``unmasked`` that prints ``FILE:TEXT`` for lines of files that no file of the same name hides
+#: shell function ``unmasked``, which omits lines of configuration files that another file of the same name overrides
 UNMASKED = sh_file(__file__, "unmasked.sh")
 MODPROBE = Probe(UNMASKED + sh_file(__file__, "modprobe.sh", directories=" ".join(DIRECTORIES)), shared=True)
 _MARKED = Probe(sh("grep -ls %s %s/*.conf; :", f"^{MARK}", ETC), shared=True)

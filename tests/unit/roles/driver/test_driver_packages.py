@@ -103,7 +103,7 @@ def section(**values: object) -> DriverSection:
         ({"packages": {"nvidia-support": "1.0"}}, "no package of this version"),
         ({"packages": {"libcuda1": ""}}, "String should match pattern"),
         ({"packages": {"libcuda1": "latest"}}, "String should match pattern"),
-        ({"module": "proprietary"}, "module is proprietary, but packages contain the open module"),
+        ({"module": "proprietary"}, "`module` is proprietary, but `packages` contain the open module"),
         (
             {"components": ("main",), "repository": AptRepository(name="n", uri="https://example.org", key="k")},
             "both repository and components",

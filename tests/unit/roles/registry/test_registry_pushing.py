@@ -83,4 +83,5 @@ def test_each_stage_through_a_registry_is_known_from_what_docker_reported_before
     ends[0] = 3  # a check of a host without the archive: later stages are unknown
     assert pushing.push(replace(given, check=True), str(archive), registry=True) == 3
     assert len(reached) == 1
-    assert "these hosts would pull missing images from the registry reg01:5000: gpu02, reg01" in capsys.readouterr().err
+    told = "these hosts would pull the images that they lack from the registry reg01:5000: gpu02, reg01"
+    assert told in capsys.readouterr().err
