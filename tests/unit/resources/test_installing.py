@@ -168,3 +168,11 @@ def test_nothing_is_removed_but_what_is_ours(tmp_path: Path, doing: str) -> None
     assert fits(tmp_path, doing) == (1, ["hostwright: error: to install gcc b=2, apt would remove old"])
     (tmp_path / "ours").write_text("old\n")
     assert fits(tmp_path, doing)[0] == 0
+
+
+def test_a_hook_that_is_told_of_files_alone_lets_nothing_through(tmp_path: Path) -> None:
+    """Version 1 of apt's protocol names neither versions nor removals."""
+    text = sh_file(packages.__file__, "sh/fits.sh", packages=("gcc",), guard="", installed=tmp_path / "ours")
+    (tmp_path / "fits").write_text(text)
+    assert run(f"sh -eu {tmp_path}/fits - <<'END'\n/var/cache/apt/archives/gcc_10_amd64.deb\nEND\n").returncode == 1
+    assert run(f"sh -eu {tmp_path}/fits - <<'END'\n{HOOK}END\n").returncode == 0

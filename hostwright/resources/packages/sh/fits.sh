@@ -16,8 +16,8 @@ refuse() {
   : >"$0.refused"
   exit 1
 }
-# A line each: `Inst NAME OLD NEW` or `Remv NAME`.
-doing=$(awk '
+# A line each: `Inst NAME OLD NEW` or `Remv NAME`. A hook that was told of files alone (version 1) could judge nothing.
+doing=$(awk -v hooked="$unsynced" '
   function named(arch) { return $1 (arch == own || arch == "all" || arch == "-" ? "" : ":" arch) }
   /^VERSION 3$/ { hook = 1; next }
   /^APT::Architecture=/ { own = substr($0, 19) }
@@ -29,7 +29,8 @@ doing=$(awk '
     old = "-"; at = 3
     if ($3 ~ /^\[/) { old = $3; gsub(/[][]/, "", old); at = 4 }
     print "Inst", $2, old, substr($at, 2)
-  }')
+  }
+  END { exit (hooked != "" && !hook) }')
 going=$(printf '%s\n' "$doing" | sed -n 's/^Remv //p' | grep -vxF -e "$(cat "$installed" 2>/dev/null)" || true)
 [ -z "$going" ] || refuse remove $going
 moved=$(printf '%s\n' "$doing" | while read -r what name old new; do
