@@ -203,7 +203,7 @@ def test_a_toolkit_from_the_network_takes_the_place_of_the_local_repository(tmp_
         ),
         (
             ["cuda: {repository: null}"],
-            r"cuda: no source of the CUDA packages is set; set repository \(a .deb\), or network with",
+            r"cuda: no source of the CUDA packages is set; set `repository` \(a .deb\), or `network` with",
         ),
         (
             [NETWORK.replace("key: docker-key", "kee: docker-key")],
