@@ -219,6 +219,14 @@ class TestContainerToolkit:
 class TestConfigure:
     """`nvidia-ctk` and the runtime as programs on files; they need no host."""
 
+    @pytest.fixture(autouse=True)
+    def _module(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Let the programs import the module `cdi`, which the package installs beside them."""
+        folder = tmp_path / "modules"
+        folder.mkdir()
+        (folder / "cdi.py").symlink_to(SCRIPTS / "cdi")
+        monkeypatch.setenv("PYTHONPATH", str(folder))
+
     def configure(self, path: Path) -> subprocess.CompletedProcess[str]:
         words = [sys.executable, SCRIPTS / "nvidia-ctk", "runtime", "configure", "--runtime=docker", f"--config={path}"]
         return subprocess.run(words, capture_output=True, text=True, check=False)
@@ -246,7 +254,12 @@ class TestConfigure:
         runc = tmp_path / "runc"
         runc.write_text('#!/bin/sh\necho runc "$@"\n')
         runc.chmod(0o755)
-        words = [sys.executable, str(SCRIPTS / "nvidia-container-runtime"), "create", "--bundle", str(tmp_path), "id"]
+        legacy = tmp_path / "config.toml"
+        legacy.write_text('mode = "legacy"\n')
+        source = (SCRIPTS / "nvidia-container-runtime").read_text()
+        runtime = tmp_path / "runtime"
+        runtime.write_text(source.replace("/etc/nvidia-container-runtime/config.toml", str(legacy)))
+        words = [sys.executable, str(runtime), "create", "--bundle", str(tmp_path), "id"]
         environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
         for _ in range(2):  # a second time adds nothing
             ended = subprocess.run(words, capture_output=True, text=True, check=True, env=environment)
