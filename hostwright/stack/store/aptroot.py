@@ -71,7 +71,7 @@ _COMPONENTS = {
 }
 #: path of the keyring that the package DISTRIBUTION-archive-keyring installs
 _KEYRING = "/usr/share/keyrings/{}-archive-keyring.gpg"
-#: time limit in seconds for fetching package lists, our estimate for 60 MB at 0.03 MB/s
+#: time limit in seconds for fetching package lists, our estimate for 50 MB at 0.03 MB/s
 _APT_TIMEOUT_S = 1800.0
 _TARGETS = "$(REPO_URI) $(RELEASE) $(COMPONENT) $(ORIGIN)"
 #: prefixes of names of apt settings that are copied from this machine
