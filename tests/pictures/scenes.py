@@ -28,7 +28,8 @@ DETAILS = ("verify --details", "audit --details", "prove --quick --details", "va
 #: with what is on this machine; in this order, after the runs above
 HERE = (
     "stacks", "check", "runs", "runs.show", "runs.show --steps", "rebuild --report", "audit.diff --since 1h",
-    "audit --offline", "mirror", "mirror --stack tiny", "ssh gpu01 -- echo CUDA 11.2", "init new-site",
+    "audit --offline", "mirror", "mirror --stack tiny", "ssh gpu01 -- echo CUDA 11.2",
+    "init new-site --stack tensorflow-2.9",
     "completion fish",
 )  # fmt: skip
 #: verbs of roles; the file that some of them write is as it was before each
