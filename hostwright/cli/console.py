@@ -117,7 +117,7 @@ class Advice(Hanging):
     commands: tuple[str, ...] = ()
 
     def hang(self, line: Text, width: int, whole: Iterable[str] = ()) -> Iterator[Text]:
-        """Yield the lines of a wrapped ``line``, none of which ends within a command."""
+        """Wrap ``line`` and yield the resulting lines. A command is never divided between two lines."""
         _, deeper = _indents(line, width)
         room = width - deeper - len("``,")
         short = [*whole, *(command for command in self.commands if command.isascii() and len(command) <= room)]

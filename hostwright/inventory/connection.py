@@ -30,7 +30,7 @@ _IGNORED = {
     "passwordauthentication", "preferredauthentications", "pubkeyauthentication", "requesttty", "serveralivecountmax",
     "serveraliveinterval", "tcpkeepalive", "updatehostkeys", "visualhostkey",
 }  # fmt: skip
-#: lowercase name → name in ssh_config, for options of which only the default value is accepted
+#: lowercase name → name in ssh_config. Of these options, Hostwright accepts only the default value.
 _IN_SSH_CONFIG = {"checkhostip": "CheckHostIP", "hashknownhosts": "HashKnownHosts"}
 #: value of ``host_keys`` for each value of ssh's StrictHostKeyChecking
 _CHECKING: Mapping[str, str] = {

@@ -38,8 +38,8 @@ class Diagnosis:
     ``sentence`` is the error of the host's probes, ``power_sentence`` the error of its BMC. ``power`` is ``None``
     without a BMC. ``audit`` and ``plan`` are ``None`` if the host could not be probed. ``history`` has the host's
     rebuilds within ``LATELY``, ``tried`` the methods of the current rebuild. ``treatments`` maps the names of known
-    failures to treatments. ``running`` are the users at work on the host, ``disturbed`` the users whom ``plan`` would
-    disturb.
+    failures to treatments. ``running`` are the users at work on the host. ``plan`` would disturb the users
+    ``disturbed``.
     """
 
     host: str

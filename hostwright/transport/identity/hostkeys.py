@@ -179,8 +179,8 @@ class Known:
     """The ``known_hosts`` lines about one server.
 
     ``portless`` are lines for the server's name without the port. As in OpenSSH, a key from these lines is accepted,
-    and a server with a different key counts as unknown, not as changed. ``others`` are lines of further files, of which
-    only revoked keys count.
+    and a server with a different key counts as unknown, not as changed. ``others`` are lines of further files; only
+    their revoked keys count.
     """
 
     name: str

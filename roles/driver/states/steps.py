@@ -118,7 +118,7 @@ def _tell(version: str, log: str) -> str:
 #: build.
 _REBUILD = """\
 kernel=$(uname -r)
-dkms remove -m nvidia -v "$version" -k "$kernel" >/dev/null 2>&1 || true
+dkms remove -m nvidia -v "$version" -k "$kernel" >/dev/null 2>&1 || true  # without an earlier build
 # dkms takes a build that was deleted by hand for installed as long as its link is there, and refuses to build again
 link="/var/lib/dkms/nvidia/kernel-$kernel-$(uname -m)"
 if [ -L "$link" ] && ! [ -e "$link" ]; then rm -f "$link"; fi

@@ -1,7 +1,7 @@
-"""What an installation asks of apt, what is noted before dpkg runs, and what is refused.
+"""Calls of apt in an installation, records before dpkg runs, and refusals.
 
-apt is the real one, on a root of its own; each call of ``apt-get`` is written down. What the hook refuses is also asked
-with lines that apt wrote in other cases.
+apt is real, on a root of its own; a log has each call of ``apt-get``. The program of the hook also gets lines that apt
+printed in other cases.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def asked(apt: AptRoot, tmp_path: Path) -> Path:
 
 
 def calls(log: Path) -> list[str]:
-    """What apt-get was called for since the last question."""
+    """Return the kind of each logged call of apt-get, and delete the log."""
     words = [line.split() for line in log.read_text().splitlines()]
     log.unlink()
     kinds = ["simulate" if "-s" in line else "update" if "update" in line else "install" for line in words]

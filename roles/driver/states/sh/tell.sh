@@ -9,8 +9,7 @@ tell() {
     [ -s "$log" ] || continue
     echo "--- $log"
     tail -n 20 "$log"
-    # a log without such a line is no error of its own: what failed is told by its status
-    grep -E -m 10 ' error: |: error|^ERROR: modpost' "$log" || true
+    grep -E -m 10 ' error: |: error|^ERROR: modpost' "$log" || true  # a log may lack such a line
   done
   [ ! -s "$installer_log" ] || cannot_load <"$installer_log"
   exit "$status"

@@ -28,8 +28,8 @@ configured() {
     systemctl reset-failed -- "$unit" 2>/dev/null || true  # it had not failed
     systemctl "$action" -- "$unit" >/dev/null 2>&1 ||
       echo "hostwright: note: $unit does not start; its package was configured without it (systemctl status $unit)"
-    # a later role starts it: these tries do not count then; one that started and ended is not loaded any more
-    systemctl reset-failed -- "$unit" 2>/dev/null || true
+    # a later role starts it: these tries do not count then
+    systemctl reset-failed -- "$unit" 2>/dev/null || true  # a unit that started and ended is no longer loaded
   done
   rm -f -- "$asked"
   return "$status"
